@@ -1,0 +1,31 @@
+"""treetop: tags text with labels from a vocabulary of thousands to millions."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["Features", "TreetopError", "XRLinear", "__version__", "load", "metrics"]
+
+_HOMES = {
+    "Features": "treetop.features.hybrid",
+    "TreetopError": "treetop.errors",
+    "XRLinear": "treetop.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: importing treetop itself costs nothing."""
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name == "metrics":
+        return import_module("treetop.metrics")
+    raise AttributeError(f"module 'treetop' has no attribute {name!r}")
+
+
+def load(folder: str, verify: bool | None = None) -> Any:
+    """The model in a folder that `save` wrote."""
+    from treetop.estimators import XRLinear
+
+    return XRLinear.load(folder, verify)

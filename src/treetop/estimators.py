@@ -1,0 +1,406 @@
+"""XRLinear: Algorithm 2 of the paper with a fixed encoder, top to bottom in `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import metrics, store
+from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json
+from treetop.config import unknown_setting
+from treetop.errors import TreetopError
+from treetop.features.hybrid import Features, features
+from treetop.features.tfidf import Tfidf
+from treetop.labels import tree as trees
+from treetop.labels.pifa import pifa
+from treetop.labels.tree import Tree
+from treetop.labels.vocabulary import Vocabulary, label_matrix, vocabulary_of
+from treetop.model_card import model_card
+from treetop.parallel import thread_count
+from treetop.progress import Silent
+from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.weights import Weights
+
+Own = TypeVar("Own", bound="XRLinear")
+Prediction = list[tuple[Any, float]]
+
+
+class XRLinear:
+    """Tags text with labels from a large vocabulary, by linear rankers on a label tree.
+
+    Settings are keyword arguments; `treetop.config.LinearSettings` lists them with their defaults,
+    and ``XRLinear.from_preset("bonsai")`` starts from a named set.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        known = {one.name: one.default for one in fields(LinearSettings)}
+        for name in settings:
+            if name not in known:
+                raise unknown_setting(name, known)
+        for name, default in known.items():
+            setattr(self, name, settings.get(name, default))
+
+    __init__.__signature__ = signature_of(LinearSettings)  # type: ignore[attr-defined]
+
+    @classmethod
+    def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
+        """An estimator with a preset's settings, some of them changed."""
+        return cls(**{**preset(name), **settings})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name, as scikit-learn wants them."""
+        return {one.name: getattr(self, one.name) for one in fields(LinearSettings)}
+
+    def set_params(self: Own, **settings: Any) -> Own:
+        """Change settings."""
+        for name, value in settings.items():
+            if name not in self.get_params():
+                raise unknown_setting(name, self.get_params())
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = {
+            one.name: getattr(self, one.name)
+            for one in fields(LinearSettings)
+            if getattr(self, one.name) != one.default
+        }
+        return f"XRLinear({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        from treetop.sklearn_tags import text_tags
+
+        return text_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rankers_")
+
+    # Training
+
+    def fit(
+        self: Own,
+        X: Any,
+        y: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        tree: Tree | None = None,
+        report: Silent | None = None,
+    ) -> Own:
+        """Learn from texts (or a feature matrix, or `Features`) and their labels.
+
+        `y` is a list of lists of label names, a matrix N x L of 0/1 or relevances (CSR or array) with
+        `label_names`, or a one-dimensional array: one label a document. `tree` replaces the trees
+        that would be learned.
+        """
+        settings, report = make_settings(self.get_params()), report or Silent()
+        threads = thread_count(settings.threads)
+        Y, self.classes_ = read_labels(y, label_names)
+
+        report.step("text features")
+        features = self._fit_features(X, settings)
+        check_rows(features, Y)
+
+        rankers = []
+        for number in range(settings.trees):
+            seed = settings.seed + number
+            label_tree = tree
+            if label_tree is None:
+                report.step("label tree")
+                Z = self._label_features(features, Y, settings, threads)
+                label_tree = build_tree(Z, settings, seed, threads)
+            rankers.append(
+                train_ranker(features, Y, label_tree, settings.ranker(), seed, threads, report)
+            )
+        self.rankers_ = rankers
+        self.train_counts_ = metrics.frequencies(Y)
+        self.train_documents_ = Y.shape[0]
+        report.close()
+        return self
+
+    def _fit_features(self, X: Any, settings: LinearSettings) -> Features:
+        self.tfidf_: Tfidf | None = None
+        if is_text(X):
+            self.tfidf_ = Tfidf(settings.analysers(), settings.threads)
+            made = features(self.tfidf_.fit_transform(X))
+        else:
+            made = read_features(X)
+        self.n_features_in_ = made.sparse.shape[1] + made.dense.shape[1]
+        self.feature_widths_ = (made.sparse.shape[1], made.dense.shape[1])
+        return made
+
+    def _label_features(
+        self, X: Features, Y: sp.csr_matrix, settings: LinearSettings, threads: int
+    ) -> Features:
+        as_pecos = settings.label_features == "pifa-pecos"
+        return pifa(X, Y, threads, as_pecos, settings.tree_features)
+
+    # Prediction
+
+    def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
+        """For each document its best `k` labels as (name, score), best first.
+
+        Options as for `predict_scores`.
+        """
+        scores = self.predict_scores(X, k, **options)
+        names = self.classes_
+        return [
+            [
+                (names[label], float(score))
+                for label, score in zip(
+                    scores.indices[start:end].tolist(), scores.data[start:end], strict=True
+                )
+            ]
+            for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
+        ]
+
+    def predict_scores(
+        self,
+        X: Any,
+        k: int = 100,
+        *,
+        beam: int | None = None,
+        allow: Iterable[Any] | None = None,
+        candidates: sp.csr_matrix | None = None,
+        threads: int | None = None,
+    ) -> sp.csr_matrix:
+        """Scores N x L of the best `k` labels, best first in each row.
+
+        `beam`: nodes followed at each level, more is slower and better. `allow`: names of the only
+        labels that may be predicted. `candidates`: N x L, the only labels a document may get.
+        """
+        self._check_fitted()
+        if k < 1:
+            raise TreetopError(f"k is {k}: it must be at least 1")
+        made = self._features(X)
+        threads = thread_count(threads if threads is not None else self.threads)
+        allowed = None if allow is None else self._numbers(allow)
+        if candidates is not None:
+            candidates = sp.csr_matrix(candidates)
+            check_shape(candidates, (made.rows, len(self.classes_)), "candidates")
+        # A forest's trees disagree at the end of their lists: look further than k before averaging.
+        top = k if len(self.rankers_) == 1 else 2 * k
+        parts = [
+            ranker.predict(made, top, threads, beam, allowed, candidates)
+            for ranker in self.rankers_
+        ]
+        return parts[0] if len(parts) == 1 else average(parts, k)
+
+    def score(self, X: Any, y: Any) -> float:
+        """P@1."""
+        Y, names = read_labels(y, None)
+        order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
+        columns = np.array([order.numbers[str(name)] for name in names], np.int64)
+        widened = sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), (Y.shape[0], len(order)))
+        return float(metrics.evaluate(widened, self.predict_scores(X, 1), k=(1,))["P@1"])
+
+    def _features(self, X: Any) -> Features:
+        if is_text(X):
+            if self.tfidf_ is None:
+                raise TreetopError("this model was trained on a feature matrix, not on text")
+            return features(self.tfidf_.transform(X))
+        made = read_features(X)
+        widths = (made.sparse.shape[1], made.dense.shape[1])
+        if widths != self.feature_widths_:
+            raise TreetopError(
+                f"X has {sum(widths)} features, but XRLinear is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return made
+
+    def _numbers(self, names: Iterable[Any]) -> np.ndarray:
+        known = {name: number for number, name in enumerate(self.classes_)}
+        for name in (names := list(names)):
+            if name not in known:
+                raise TreetopError(f"label {name!r} is not known to the model")
+        return np.array([known[name] for name in names], np.int64)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "rankers_"):
+            raise not_fitted()
+
+    # The model folder
+
+    def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
+        """Write the model folder; what was there stays whole until the new one is complete."""
+        self._check_fitted()
+        settings = make_settings(self.get_params())
+        with store.replacing_folder(Path(folder)) as target:
+            names = "".join(f"{name}\n" for name in self.classes_)
+            (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
+            if self.tfidf_ is not None:
+                store.write_arrays(target / "tfidf.safetensors", self.tfidf_.arrays())
+            numbered = list(enumerate(self.rankers_))
+            store.write_arrays(target / "tree.safetensors", {
+                **{f"{n}.label_of": ranker.tree.label_of for n, ranker in numbered},
+                **{
+                    f"{n}.child_ptr.{level}": pointers
+                    for n, ranker in numbered
+                    for level, pointers in enumerate(ranker.tree.child_ptr)
+                },
+                "train_counts": self.train_counts_,
+            })  # fmt: skip
+            store.write_arrays(target / "ranker.safetensors", {
+                f"{n}.{name}": values
+                for n, ranker in numbered
+                for name, values in ranker.weights.arrays.items()
+            })  # fmt: skip
+            facts = {
+                "model": "xr-linear",
+                "settings": to_json(settings),
+                "trees": [str(ranker.tree) for ranker in self.rankers_],
+                "text": self.tfidf_ is not None,
+                "feature_widths": list(self.feature_widths_),
+                "train_documents": self.train_documents_,
+                "labels": len(self.classes_),
+                "metrics": measured or {},
+            }
+            (target / "README.md").write_text(model_card(facts), encoding="utf-8")
+            store.write_config(target, facts)
+
+    @classmethod
+    def load(cls, folder: str | Path, verify: bool | None = None) -> XRLinear:
+        """The model in a folder. Weights stay on disk until they are needed."""
+        folder = Path(folder)
+        config = store.read_config(folder, verify)
+        settings = make_settings(config["settings"])
+        model = cls(**{one.name: getattr(settings, one.name) for one in fields(LinearSettings)})
+        names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+        model.classes_ = np.array(names, dtype=object)
+        arrays = store.read_arrays(folder / "ranker.safetensors")
+        shape = store.read_arrays(folder / "tree.safetensors")
+        model.rankers_ = []
+        for number, sizes in enumerate(config["trees"]):
+            levels = range(sizes.count("-") + 1)
+            pointers = tuple(shape[f"{number}.child_ptr.{level}"] for level in levels)
+            weights = {one.name: arrays[f"{number}.{one.name}"] for one in fields(Weights)}
+            made = Tree(pointers, shape[f"{number}.label_of"])
+            model.rankers_.append(Ranker(made, Weights(**weights), settings.ranker()))
+        model.tfidf_ = None
+        if config["text"]:
+            learned = store.read_arrays(folder / "tfidf.safetensors")
+            model.tfidf_ = Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
+        model.feature_widths_ = tuple(config["feature_widths"])
+        model.n_features_in_ = sum(model.feature_widths_)
+        model.train_counts_ = shape["train_counts"]
+        model.train_documents_ = config["train_documents"]
+        return model
+
+
+def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
+    """The label tree that the settings describe."""
+    labels = Z.rows
+    if settings.tree == "flat" or labels == 1:
+        return trees.flat(labels)
+    common = (settings.tree_passes, seed, threads, settings.tree_features)
+    if settings.tree != "auto":
+        return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)
+    if settings.balanced:
+        sizes = trees.shape_by_branching(labels, settings.branching, settings.leaf)
+        return trees.balanced_tree(Z, sizes, *common)
+    return trees.free_tree(Z, settings.branching, settings.leaf, *common)
+
+
+def average(parts: list[sp.csr_matrix], k: int) -> sp.csr_matrix:
+    """Mean of several score matrices, the best `k` a row, best first."""
+    total = sp.csr_matrix(sum(parts) / len(parts))
+    best = metrics.top_k(total, min(k, total.shape[1]))
+    rows, given = np.arange(best.shape[0])[:, None], best >= 0
+    values = np.asarray(total[np.broadcast_to(rows, best.shape)[given], best[given]]).ravel()
+    indptr = np.append(0, np.cumsum(given.sum(axis=1)))
+    return sp.csr_matrix((values.astype(np.float32), best[given], indptr), shape=total.shape)
+
+
+def is_text(X: Any) -> bool:
+    """Whether X is a collection of strings and not of numbers."""
+    if isinstance(X, str):
+        raise TreetopError("X is one string: give a list of texts")
+    if isinstance(X, Features) or sp.issparse(X):
+        return False
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype.kind in "OUT"
+    return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in "biuf")
+
+
+def read_features(X: Any) -> Features:
+    """Features from a matrix: sparse, an array, or both as `Features`."""
+    if isinstance(X, Features):
+        return X
+    if sp.issparse(X):
+        return features(X)
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise TreetopError("Complex data not supported")
+    if array.ndim != 2:
+        raise TreetopError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be a "
+            "list of texts or a matrix with a row a document"
+        )
+    return features(dense=array.astype(np.float32))
+
+
+def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Y and the label names, from any of the forms `fit` takes."""
+    if y is None:
+        raise TreetopError("requires y to be passed, but the target y is None")
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
+        Y = label_matrix(y)
+        names = label_names if label_names is not None else range(Y.shape[1])
+        if len(names) != Y.shape[1]:
+            raise TreetopError(f"{len(names)} label names for {Y.shape[1]} columns of labels")
+        classes = np.array([str(name) for name in names], dtype=object)
+        check_names(classes)
+        if Y.nnz == 0:
+            raise TreetopError("no document has a label")
+        return Y, classes
+    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biufUS":
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise TreetopError("Input y contains NaN or infinity")
+        classes, numbers = np.unique(y, return_inverse=True)
+        ones = np.ones(y.size, np.float32)
+        shape = (y.size, classes.size)
+        return sp.csr_matrix((ones, numbers, np.arange(y.size + 1)), shape=shape), classes
+    lines = list(y)
+    vocabulary = vocabulary_of(lines)
+    if not vocabulary.names:
+        raise TreetopError("no document has a label")
+    classes = np.array(vocabulary.names, dtype=object)
+    check_names(classes)
+    return vocabulary.encode(lines), classes
+
+
+def check_names(names: np.ndarray) -> None:
+    """Raise if a label name cannot be written as a line of labels.txt."""
+    if len(set(names)) != len(names):
+        raise TreetopError("label names must differ from each other")
+    for name in names:
+        if "\n" in name:
+            raise TreetopError(f"label {name!r} contains a line break")
+
+
+def check_rows(X: Features, Y: sp.csr_matrix) -> None:
+    """Raise unless there are as many documents as lines of labels, and at least one."""
+    if X.rows != Y.shape[0]:
+        raise TreetopError(
+            f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
+        )
+
+
+def check_shape(matrix: sp.csr_matrix, shape: tuple[int, int], name: str) -> None:
+    """Raise unless a matrix has the shape it must have."""
+    if matrix.shape != shape:
+        raise TreetopError(f"{name} have shape {matrix.shape}, expected {shape}")
+
+
+def not_fitted() -> Exception:
+    """scikit-learn's error where it is installed, ours else."""
+    message = "This XRLinear instance is not fitted yet: call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return TreetopError(message)
+    return NotFittedError(message)

@@ -1,0 +1,90 @@
+"""Document features: sparse, dense, or both side by side (Φ_cat), kept as a pair to the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+
+
+@dataclass(frozen=True)
+class Features:
+    """Rows of features in two halves, either of which may be empty (zero columns)."""
+
+    sparse: sp.csr_matrix  # float32, indices int32 ascending, indptr int64
+    dense: np.ndarray  # float32, C-contiguous
+
+    @property
+    def rows(self) -> int:
+        """Number of documents (or labels)."""
+        return int(self.sparse.shape[0])
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What kernels take: indptr, indices, data, dense."""
+        return self.sparse.indptr, self.sparse.indices, self.sparse.data, self.dense
+
+    def __getitem__(self, rows: Any) -> Features:
+        return features(self.sparse[rows], self.dense[rows])
+
+    def squared_norms(self) -> np.ndarray:
+        """‖x‖² of each row, float32."""
+        squares = np.einsum("ij,ij->i", self.dense, self.dense)
+        filled = np.flatnonzero(np.diff(self.sparse.indptr))
+        if filled.size:
+            sums = np.add.reduceat(self.sparse.data**2, self.sparse.indptr[filled])
+            squares[filled] += sums.astype(np.float32)
+        return squares.astype(np.float32)
+
+
+def features(sparse: Any = None, dense: Any = None) -> Features:
+    """Features from any scipy matrix, any array, or both; checked and brought into one form.
+
+    Unsorted and duplicate indices are put right. NaN, infinity and a disagreement in the number of
+    rows are errors.
+    """
+    if sparse is None and dense is None:
+        raise TreetopError("no features: give a sparse matrix, a dense array or both")
+    if sparse is None:
+        sparse = sp.csr_matrix((len(dense), 0), dtype=np.float32)
+    if dense is None:
+        dense = np.zeros((sparse.shape[0], 0), np.float32)
+    sparse, dense = canonical(sparse), np.ascontiguousarray(dense, np.float32)
+    if dense.ndim != 2 or dense.shape[0] != sparse.shape[0]:
+        raise TreetopError(
+            f"sparse features have {sparse.shape[0]} rows, dense ones have shape {dense.shape}"
+        )
+    for half, name in ((sparse.data, "sparse"), (dense, "dense")):
+        if not np.isfinite(half).all():
+            raise TreetopError(f"{name} features contain NaN or infinity: clean them first")
+    return Features(sparse, dense)
+
+
+def canonical(matrix: Any) -> sp.csr_matrix:
+    """float32 CSR with ascending, unique int32 indices. The matrix passed in is left as it was."""
+    made = sp.csr_matrix(matrix)
+    made = sp.csr_matrix(
+        (made.data.astype(np.float32, copy=False), made.indices, made.indptr), shape=made.shape
+    )
+    if not made.has_canonical_format:
+        made = made.copy()
+        made.sum_duplicates()
+    made.indices = made.indices.astype(np.int32, copy=False)
+    made.indptr = made.indptr.astype(np.int64, copy=False)
+    return made
+
+
+def cat(tfidf: sp.csr_matrix, dnn: np.ndarray) -> Features:
+    """Φ_cat: both halves scaled to length 1 a row; an empty row stays zero."""
+    pair = features(tfidf, dnn)
+    sparse_norms = np.sqrt(features(tfidf).squared_norms())
+    dense_norms = np.linalg.norm(pair.dense, axis=1, keepdims=True)
+    scale = np.repeat(1 / np.maximum(sparse_norms, 1e-12), np.diff(pair.sparse.indptr))
+    scaled = sp.csr_matrix(
+        (pair.sparse.data * scale, pair.sparse.indices, pair.sparse.indptr), shape=tfidf.shape
+    )
+    return features(scaled, pair.dense / np.maximum(dense_norms, 1e-12))

@@ -1,0 +1,154 @@
+"""Balanced 2-means on unit vectors: the step from which label trees are made.
+
+With s the sum of the left side, T the sum of both, a = ‖s‖ and b = ‖T - s‖, a vector z is nearer to
+the left centre the larger z·s/a - z·(T - s)/b is. z·T never changes, so a pass takes one dot product
+a vector, and s changes only by the vectors that switch sides.
+"""
+
+import numpy as np
+
+from treetop.kernels import array, const, f4, helper, i4, i8, kernel, maker, u1, void
+from treetop.kernels.sparse import nth_largest
+
+# A pass that moves fewer than one member in so many is the last one.
+SETTLED = 1000
+
+
+@helper
+def dot_row(indptr, indices, data, dense, row, vector, columns):
+    """Row (sparse half, then dense half) times a dense vector."""
+    total = np.float32(0.0)
+    for at in range(indptr[row], indptr[row + 1]):
+        total += data[at] * vector[indices[at]]
+    for at in range(dense.shape[1]):
+        total += dense[row, at] * vector[columns + at]
+    return total
+
+
+@helper
+def add_row(indptr, indices, data, dense, row, sign, vector, columns):
+    """Add a row, times `sign`, to a dense vector."""
+    for at in range(indptr[row], indptr[row + 1]):
+        vector[indices[at]] += sign * data[at]
+    for at in range(dense.shape[1]):
+        vector[columns + at] += sign * dense[row, at]
+
+
+@helper
+def clear_row(indptr, indices, row, vector):
+    """Set to zero what a row may have written to a dense vector."""
+    for at in range(indptr[row], indptr[row + 1]):
+        vector[indices[at]] = 0.0
+
+
+@helper
+def draw(state, limit):
+    """Next random number below `limit`, and the next state (splitmix64)."""
+    state += np.uint64(0x9E3779B97F4A7C15)
+    value = state
+    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    value ^= value >> np.uint64(31)
+    return state, np.int64(value % np.uint64(limit))
+
+
+@maker
+def cut(scores, members, left_size):
+    """1 for the `left_size` members of highest score, ties to the lower number; else 0."""
+    bound = nth_largest(scores.copy(), scores.size, left_size - 1)
+    sides = np.zeros(members.size, np.uint8)
+    room = left_size
+    for at in range(scores.size):
+        if scores[at] > bound:
+            sides[at] = 1
+            room -= 1
+    for at in range(scores.size):
+        if room > 0 and scores[at] == bound:
+            sides[at] = 1
+            room -= 1
+    return sides
+
+
+@maker
+def left_scores(left, whole, sides):
+    """How much nearer each member is to the left centre; `left` is z·s, `whole` is z·T."""
+    squared_left = 0.0
+    crossed = 0.0
+    squared_whole = 0.0
+    for at in range(sides.size):
+        squared_whole += whole[at]
+        if sides[at]:
+            squared_left += left[at]
+            crossed += whole[at]
+    squared_right = squared_whole - 2.0 * crossed + squared_left
+    a = 1.0 / np.sqrt(max(squared_left, 1e-12))
+    b = 1.0 / np.sqrt(max(squared_right, 1e-12))
+    return left * (a + b) - whole * b
+
+
+@kernel(
+    void(
+        *(const(i8), const(i4), const(f4), const(f4, 2), array(i8), i8, i8, i8, i8),
+        *(array(f4), array(u1)),
+    )
+)
+def bisect(
+    indptr, indices, data, dense, members, columns, left_size, passes, seed,
+    vector, cancel,
+):  # fmt: skip
+    """Reorder `members` so that the first `left_size` are one cluster and the rest the other.
+
+    `vector` is zeroed scratch of all columns, and zero again afterwards. Within a side, members are
+    ascending.
+    """
+    count = members.size
+    state, first = draw(np.uint64(seed), count)
+    state, second = draw(state, count - 1)
+    second += second >= first
+    left, whole = np.empty(count, np.float64), np.empty(count, np.float64)
+
+    add_row(indptr, indices, data, dense, members[first], 1.0, vector, columns)
+    add_row(indptr, indices, data, dense, members[second], -1.0, vector, columns)
+    for at in range(count):
+        left[at] = dot_row(indptr, indices, data, dense, members[at], vector, columns)
+    sides = cut(left, members, left_size)
+    clear_row(indptr, indices, members[first], vector)
+    clear_row(indptr, indices, members[second], vector)
+    vector[columns:] = 0.0
+
+    for at in range(count):
+        add_row(indptr, indices, data, dense, members[at], 1.0, vector, columns)
+    for at in range(count):
+        whole[at] = dot_row(indptr, indices, data, dense, members[at], vector, columns)
+    for at in range(count):
+        if not sides[at]:
+            add_row(indptr, indices, data, dense, members[at], -1.0, vector, columns)
+
+    for _ in range(passes):
+        if cancel[0]:
+            break
+        for at in range(count):
+            left[at] = dot_row(indptr, indices, data, dense, members[at], vector, columns)
+        following = cut(left_scores(left, whole, sides), members, left_size)
+        moved = 0
+        for at in range(count):
+            if following[at] != sides[at]:
+                moved += 1
+                sign = 1.0 if following[at] else -1.0
+                add_row(indptr, indices, data, dense, members[at], sign, vector, columns)
+        sides = following
+        if moved <= count // SETTLED:
+            break
+
+    for at in range(count):
+        clear_row(indptr, indices, members[at], vector)
+    vector[columns:] = 0.0
+    before = members.copy()
+    left_place, right_place = 0, left_size
+    for at in range(count):
+        if sides[at]:
+            members[left_place] = before[at]
+            left_place += 1
+        else:
+            members[right_place] = before[at]
+            right_place += 1

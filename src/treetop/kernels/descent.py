@@ -1,0 +1,349 @@
+"""Dual coordinate descent for the labels of one cluster at once.
+
+All labels of a cluster are trained on the same documents. Their weights lie side by side, so that
+one feature of one document is read once for up to 16 labels: a dot product and an update are a
+chain of vector loads and fused multiply-adds (see `lanes`).
+
+For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable a
+document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
+"""
+
+import numpy as np
+
+from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, maker, types, u1
+from treetop.kernels.bisection import draw
+from treetop.kernels.lanes import add, fma, load, splat, store
+from treetop.kernels.sparse import nth_largest
+
+SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
+NEWTON_STEPS = 12
+# A document whose step is below this share of the tolerance is left as it is.
+NEGLIGIBLE = 0.1
+ROWS_BETWEEN_LOOKS = 4096
+
+
+@helper
+def logistic_dual(gradient, alpha, cost, norm):
+    """The z in (0, cost) with  norm (z - alpha) + gradient + log(z / (cost - z)) = 0.
+
+    With z = cost·sigmoid(t) the left side grows in t with a slope of at least 1: Newton's method
+    inside a shrinking bracket.
+    """
+    low = -gradient - norm * (cost - alpha)
+    high = -gradient + norm * alpha
+    t = min(max(np.float32(0.0), low), high)
+    for _ in range(NEWTON_STEPS):
+        share = np.float32(1.0) / (np.float32(1.0) + np.exp(-t))
+        value = norm * (cost * share - alpha) + gradient + t
+        if value > 0:
+            high = t
+        else:
+            low = t
+        slope = norm * cost * share * (np.float32(1.0) - share) + np.float32(1.0)
+        following = t - value / slope
+        if following <= low or following >= high:
+            following = np.float32(0.5) * (low + high)
+        if abs(following - t) < 1e-5:
+            break
+        t = following
+    return cost / (np.float32(1.0) + np.exp(-t))
+
+
+@helper
+def dual_step(loss, scores, beta, row, signs, costs, slot, norm, delta):
+    """Move each label's dual variable of a document to its optimum.
+
+    Returns the largest (projected) gradient over the labels.
+    """
+    largest = np.float32(0.0)
+    if loss == LOGISTIC:
+        for lane in range(beta.shape[1]):
+            sign, before = signs[slot, lane], beta[row, lane]
+            gradient = sign * scores[0, lane]
+            alpha = logistic_dual(gradient, before * sign, costs[slot, lane], norm)
+            delta[0, lane] = alpha * sign - before
+            largest = max(largest, abs(delta[0, lane]) * norm)
+        return largest
+    # The squared hinge adds 1/(2c) to the diagonal; the hinge bounds the variable by c instead.
+    squared = np.float32(1.0 if loss == SQUARED_HINGE else 0.0)
+    for lane in range(beta.shape[1]):
+        sign, cost, before = signs[slot, lane], costs[slot, lane], beta[row, lane]
+        diagonal = squared * np.float32(0.5) / cost
+        curvature = max(norm + diagonal, np.float32(1e-12))
+        gradient = sign * scores[0, lane] - np.float32(1.0) + sign * before * diagonal
+        alpha = max(sign * before - gradient / curvature, np.float32(0.0))
+        alpha = min(alpha, cost + squared * np.float32(1e30))
+        delta[0, lane] = alpha * sign - before
+        largest = max(largest, abs(delta[0, lane]) * curvature)
+    return largest
+
+
+@helper
+def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices, out_data):
+    """Copy `rows` with their features numbered anew in the order of first occurrence.
+
+    `numbers` is -1 everywhere, and again afterwards. Returns how many different features there are.
+    """
+    count = 0
+    place = 0
+    for at in range(rows.size):
+        row = rows[at]
+        for source in range(indptr[row], indptr[row + 1]):
+            feature = indices[source]
+            number = numbers[feature]
+            if number < 0:
+                number = count
+                numbers[feature] = number
+                features[count] = feature
+                count += 1
+            out_indices[place] = number
+            out_data[place] = data[source]
+            place += 1
+        out_ptr[at + 1] = place
+    for number in range(count):
+        numbers[features[number]] = -1
+    return count
+
+
+@helper
+def set_targets(children, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs):
+    """Signs and costs of the documents that are positive for some of `children`.
+
+    `slots` says for each document which row of `signs` and `costs` is its own; row 0 is that of all
+    documents without a positive label here. Returns the number of rows in use.
+    """
+    used = 1
+    for row in range(slots.size):
+        slots[row] = 0
+    first, last = children
+    for child in range(first, last):
+        for at in range(positive_ptr[child], positive_ptr[child + 1]):
+            row = row_of[positive_rows[at]]
+            if slots[row] == 0:
+                slots[row] = used
+                for lane in range(signs.shape[1]):
+                    signs[used, lane] = signs[0, lane]
+                    costs[used, lane] = costs[0, lane]
+                used += 1
+            signs[slots[row], child - first] = 1.0
+            costs[slots[row], child - first] = positive_costs[at]
+    return used
+
+
+def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
+    """The kernel that trains one cluster with vectors of `width` labels."""
+
+    @helper
+    def score(weights, indices, data, start, end, dense, dense_row, columns, bias, out):
+        """out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
+        first = splat(np.float32(0.0), width)
+        second = third = fourth = first
+        at = start
+        while at + 4 <= end:
+            first = fma(load(weights, indices[at], width), data[at], first)
+            second = fma(load(weights, indices[at + 1], width), data[at + 1], second)
+            third = fma(load(weights, indices[at + 2], width), data[at + 2], third)
+            fourth = fma(load(weights, indices[at + 3], width), data[at + 3], fourth)
+            at += 4
+        while at < end:
+            first = fma(load(weights, indices[at], width), data[at], first)
+            at += 1
+        for column in range(dense.shape[1]):
+            second = fma(load(weights, columns + column, width), dense[dense_row, column], second)
+        first = fma(load(weights, columns + dense.shape[1], width), bias, first)
+        store(out, 0, add(add(first, second), add(third, fourth)))
+
+    @helper
+    def update(weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
+        """W += x deltaᵀ."""
+        step = load(delta, 0, width)
+        for at in range(start, end):
+            store(weights, indices[at], fma(step, data[at], load(weights, indices[at], width)))
+        for column in range(dense.shape[1]):
+            row = columns + column
+            store(weights, row, fma(step, dense[dense_row, column], load(weights, row, width)))
+        row = columns + dense.shape[1]
+        store(weights, row, fma(step, bias, load(weights, row, width)))
+
+    @helper
+    def one_pass(
+        indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+        loss, tolerance, weights, beta, scores, delta, order, cancel,
+    ):  # fmt: skip
+        """Visit every document once; returns the largest gradient met."""
+        largest = np.float32(0.0)
+        for at in range(order.size):
+            if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
+                break
+            row = order[at]
+            document = rows[row]
+            source = row if own else document
+            start, end = indptr[source], indptr[source + 1]
+            score(weights, indices, data, start, end, dense, document, columns, bias, scores)
+            norm = norms[document] + bias * bias
+            step = dual_step(
+                loss, scores, beta, row, signs, costs, slots[row], norm, delta
+            )
+            if step > NEGLIGIBLE * tolerance:
+                store(beta, row, add(load(beta, row, width), load(delta, 0, width)))
+                update(weights, indices, data, start, end, dense, document, columns, bias, delta)
+                largest = max(largest, step)
+        return largest
+
+    @helper
+    def shuffle(order, state):
+        """Random order; returns the state to go on with."""
+        for at in range(order.size - 1, 0, -1):
+            state, other = draw(state, at + 1)
+            order[at], order[other] = order[other], order[at]
+        return state
+
+    @maker
+    def descend(
+        indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+        loss, passes, tolerance, seed, weights, cancel,
+    ):  # fmt: skip
+        """Passes over the documents in random order until no label's step is above tolerance."""
+        beta = np.zeros((rows.size, width), np.float32)
+        scores, delta = np.zeros((1, width), np.float32), np.zeros((1, width), np.float32)
+        order = np.arange(rows.size)
+        state = np.uint64(seed)
+        for _ in range(passes):
+            state = shuffle(order, state)
+            largest = one_pass(
+                indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+                loss, tolerance, weights, beta, scores, delta, order, cancel,
+            )  # fmt: skip
+            if largest < tolerance or cancel[0]:
+                break
+
+    @maker
+    def bounds(weights, columns, threshold, most):
+        """For each label the magnitude a weight must exceed to be kept."""
+        limits = np.full((weights.shape[0], width), threshold, np.float32)
+        if 0 < most < columns:
+            column = np.empty(columns, np.float32)
+            for block in range(weights.shape[0]):
+                for lane in range(width):
+                    for feature in range(columns):
+                        column[feature] = abs(weights[block, feature, lane])
+                    bound = nth_largest(column, columns, most)
+                    limits[block, lane] = max(limits[block, lane], bound)
+        return limits
+
+    @helper
+    def count_kept(weights, limits, counts):
+        """Number of weights kept for each feature; returns their sum."""
+        total = 0
+        for block in range(weights.shape[0]):
+            for feature in range(counts.size):
+                kept = 0
+                for lane in range(width):
+                    kept += abs(weights[block, feature, lane]) > limits[block, lane]
+                counts[feature] += kept
+                total += kept
+        return total
+
+    @helper
+    def copy_kept(weights, limits, counts, features, out_features, out_ends, children, values):
+        """Write the kept weights feature by feature."""
+        place = 0
+        row = 0
+        for feature in range(counts.size):
+            if counts[feature] == 0:
+                continue
+            for block in range(weights.shape[0]):
+                for lane in range(width):
+                    value = weights[block, feature, lane]
+                    if abs(value) > limits[block, lane]:
+                        children[place] = block * width + lane
+                        values[place] = value
+                        place += 1
+            out_features[row] = features[feature]
+            out_ends[row] = place
+            row += 1
+
+    @maker
+    def prune(weights, columns, features, threshold, most):
+        """The weights of largest magnitude, sorted by feature."""
+        limits = bounds(weights, columns, threshold, most)
+        counts = np.zeros(columns, np.int64)
+        total = count_kept(weights, limits, counts)
+        rows = np.count_nonzero(counts)
+        out_features, out_ends = np.empty(rows, np.int32), np.empty(rows, np.int64)
+        children, values = np.empty(total, np.int32), np.empty(total, np.float32)
+        copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
+        return out_features, out_ends, children, values
+
+    def train_cluster(
+        indptr, indices, data, dense, norms, rows, copy, first_child, last_child,
+        positive_ptr, positive_rows, positive_costs, negative_cost, bias,
+        loss, passes, tolerance, seed, threshold, most, numbers, row_of, cancel,
+    ):  # fmt: skip
+        """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
+
+        `copy`: bring the documents together and number their features anew, which pays when they
+        are a small part of all. Returns the kept weights sorted by feature (features, where each
+        ends, children counted from `first_child`, values), dense weights and biases.
+        """
+        for at in range(rows.size):
+            row_of[rows[at]] = at
+        if copy:
+            size = 0
+            for at in range(rows.size):
+                size += indptr[rows[at] + 1] - indptr[rows[at]]
+            features = np.empty(min(size, numbers.size), np.int32)
+            own_ptr = np.zeros(rows.size + 1, np.int64)
+            own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
+            columns = gather(
+                indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data
+            )
+        else:
+            features = np.arange(numbers.size).astype(np.int32)
+            columns = numbers.size
+            own_ptr, own_indices, own_data = indptr, indices, data
+
+        dense_columns = dense.shape[1]
+        children = last_child - first_child
+        blocks = (children + width - 1) // width
+        weights = np.zeros((blocks, columns + dense_columns + 1, width), np.float32)
+        slots = np.zeros(rows.size, np.int32)
+        for block in range(blocks):
+            first = first_child + block * width
+            last = min(first + width, last_child)
+            room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
+            signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
+            costs = np.full((room, width), negative_cost, np.float32)
+            signs[0, : last - first] = -1.0
+            set_targets(
+                (first, last), positive_ptr, positive_rows, positive_costs, row_of, slots,
+                signs, costs,
+            )  # fmt: skip
+            descend(
+                own_ptr, own_indices, own_data, copy, rows, dense, norms, slots, signs, costs,
+                columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
+            )  # fmt: skip
+
+        dense_out = np.empty((dense_columns, children), np.float32)
+        bias_out = np.empty(children, np.float32)
+        for child in range(children):
+            block, lane = child // width, child % width
+            bias_out[child] = bias * weights[block, columns + dense_columns, lane]
+            for column in range(dense_columns):
+                dense_out[column, child] = weights[block, columns + column, lane]
+        kept = prune(weights, columns, features, threshold, most)
+        return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out
+
+    return train_cluster
+
+
+SIGNATURE = types.Tuple(
+    (array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4))
+)(
+    *(const(i8), const(i4), const(f4), const(f4, 2), const(f4), const(i8), types.boolean, i8, i8),
+    *(const(i8), const(i4), const(f4), f4, f4),
+    *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
+)
+train_cluster = {
+    width: kernel(SIGNATURE)(make_train_cluster(width)) for width in (4, 8, 16)
+}

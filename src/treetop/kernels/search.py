@@ -1,0 +1,337 @@
+"""Beam search from the root to the labels, one document at a time.
+
+Weights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
+and for each the children and values, or a full vector of values where most children have one. A document's features are looked up once for the whole search;
+what a level needs of a row follows what the level above needed. Nodes are numbered through all
+levels; the children of node n are the cluster n + 1, and cluster 0 is the root's.
+"""
+
+import numpy as np
+
+from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1, void
+from treetop.kernels.lanes import fma, load, prefetch, store
+
+HINGE, SIGMOID, IDENTITY = 0, 1, 2
+ADD, LAST = 0, 1
+# A row of more clusters than this many a beam entry is searched by halving, else read through.
+LONG_ROW = 24
+# Weights that fill more than this share of a cluster are kept as full vectors of WIDTH children.
+DENSE = 0.4
+# How many weights ahead to prefetch.
+AHEAD = 12
+ZERO, ONE = np.uint64(0), np.uint64(1)
+WIDTH = 16
+
+
+@kernel(void(const(i4), const(i8), i8, i8, array(i8), array(i4, 2), array(i8)))
+def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
+    """Enter a cluster of `count` children into the rows of its features.
+
+    `cursor` is where each row goes on. A size is the number of weights, or minus the number of
+    vectors for weights dense enough to be kept as a full row.
+    """
+    start = 0
+    for at in range(features.size):
+        place = cursor[features[at]]
+        cursor[features[at]] = place + 1
+        rows[place, 0] = cluster
+        size = ends[at] - start
+        row_sizes[place] = -((count + WIDTH - 1) // WIDTH) if size > DENSE * count else size
+        start = ends[at]
+
+
+@kernel(
+    void(
+        *(const(i4), const(i8), const(i4), const(f4), const(i4, 2), array(i8)),
+        *(array(i4, 2), array(f4, 2), array(f4, 2)),
+    )
+)
+def place_values(
+    features, ends, children, values, rows, cursor, pairs, pair_values, full
+):  # fmt: skip
+    """Copy a cluster's weights into the rows of its features. `cursor` as in `place_cluster`.
+
+    `pair_values` is `pairs` seen as floats.
+    """
+    start = 0
+    for at in range(features.size):
+        target = rows[cursor[features[at]], 1]
+        cursor[features[at]] += 1
+        if target < 0:
+            for source in range(start, ends[at]):
+                child = children[source]
+                full[-1 - target + child // WIDTH, child % WIDTH] = values[source]
+        else:
+            pairs[target, 0] = ends[at] - start
+            for source in range(start, ends[at]):
+                target += 1
+                pairs[target, 0] = children[source]
+                pair_values[target, 1] = values[source]
+        start = ends[at]
+
+
+@helper
+def seek(rows, start, end, cluster):
+    """First place in [start, end) whose cluster is not below `cluster`, quick where it is near."""
+    step = ONE
+    while start + step < end and rows[start + step, 0] < cluster:
+        start += step
+        step += step
+    end = min(end, start + step)
+    while start < end:
+        middle = (start + end) >> ONE
+        if rows[middle, 0] < cluster:
+            start = middle + ONE
+        else:
+            end = middle
+    return start
+
+
+@helper
+def find_weights(
+    data, start, places, ends, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
+):  # fmt: skip
+    """For each of a document's features its weights in the clusters of the beam; returns how many.
+
+    A hit is the beam entry, where the weights are (see `rows`) and the feature's value. `places` is
+    where each feature stands in its row; it moves behind the level's clusters, which end before
+    `last_cluster`. `clusters` are those of the beam, ascending; `beam_of` is the reverse.
+    """
+    # Places are unsigned: numba then leaves out its handling of negative indices.
+    found = ZERO
+    for number in range(places.size):
+        place, end = places[number], ends[number]
+        x = data[start + number]
+        if end - place > np.uint64(LONG_ROW * clusters.size):
+            for entry in range(clusters.size):
+                place = seek(rows, place, end, clusters[entry])
+                if place < end and rows[place, 0] == clusters[entry]:
+                    hit_entry[found] = entry
+                    hit_at[found] = rows[place, 1]
+                    hit_x[found] = x
+                    found += ONE
+            place = seek(rows, place, end, last_cluster)
+        else:
+            # Which clusters are in the beam no processor can guess: count instead of branching.
+            while place < end and rows[place, 0] < last_cluster:
+                entry = beam_of[np.uint64(rows[place, 0])]
+                hit_entry[found] = entry
+                hit_at[found] = rows[place, 1]
+                hit_x[found] = x
+                found += np.uint64(entry >= 0)
+                place += ONE
+        places[number] = place
+    return found
+
+
+@helper
+def ask_for(at, pairs, full):
+    """Prefetch the weights of one hit."""
+    if at < 0:
+        prefetch(full, -1 - at)
+    else:
+        prefetch(pairs, at)
+
+
+@helper
+def add_weights(found, hit_entry, hit_at, hit_x, counts, stride, pairs, pair_values, full, raw):
+    """raw[entry·stride + child] += x·w for every hit; `counts` are the beam's numbers of children."""
+    for hit in range(found):
+        if hit + AHEAD < found:
+            ask_for(hit_at[hit + AHEAD], pairs, full)
+        entry, at, x = np.uint64(hit_entry[hit]), hit_at[hit], hit_x[hit]
+        target = entry * np.uint64(stride)
+        if at < 0:
+            vector = np.uint64(-1 - at)
+            end = target + np.uint64(counts[entry])
+            while target < end:
+                store(raw, target, fma(load(full, vector, WIDTH), x, load(raw, target, WIDTH)))
+                target += np.uint64(WIDTH)
+                vector += ONE
+        else:
+            pair = np.uint64(at)
+            end = pair + np.uint64(pairs[pair, 0])
+            while pair < end:
+                pair += ONE
+                raw[target + np.uint64(pairs[pair, 0])] += x * pair_values[pair, 1]
+
+
+@helper
+def score_dense(dense, row, first, count, dense_weights, raw, offset):
+    """Add the dense half of Wᵀx for the children of one cluster, which begin at node `first`."""
+    at = first * dense.shape[1]
+    for column in range(dense.shape[1]):
+        x = dense[row, column]
+        for child in range(count):
+            raw[offset + child] += x * dense_weights[at + child]
+        at += count
+
+
+@helper
+def transform(score, kind, power):
+    """The logarithm of what a score is worth (for IDENTITY the score itself)."""
+    if kind == HINGE:
+        gap = max(np.float32(1.0) - score, np.float32(0.0))
+        worth = gap
+        for _ in range(power - 1):
+            worth *= gap
+        return -worth
+    if kind == SIGMOID:
+        if score > 0:
+            return -np.log1p(np.exp(-score))
+        return score - np.log1p(np.exp(score))
+    return score
+
+
+@helper
+def keep_best(node, score, best_nodes, best_scores, count, width):
+    """Insert into a list of at most `width`, best first, ties to the lower node; new length."""
+    if count == width:
+        if width == 0 or score <= best_scores[count - 1]:
+            return count
+        count -= 1
+    place = count
+    while place > 0 and best_scores[place - 1] < score:
+        best_scores[place] = best_scores[place - 1]
+        best_nodes[place] = best_nodes[place - 1]
+        place -= 1
+    best_scores[place] = score
+    best_nodes[place] = node
+    return count + 1
+
+
+@helper
+def sort_beam(nodes, scores, count):
+    """Ascending by node: insertion sort."""
+    for at in range(1, count):
+        node, score, place = nodes[at], scores[at], at
+        while place > 0 and nodes[place - 1] > node:
+            nodes[place], scores[place] = nodes[place - 1], scores[place - 1]
+            place -= 1
+        nodes[place], scores[place] = node, score
+
+
+@helper
+def mark_candidates(candidates, start, end, parent_of, visited, mark):
+    """Mark a document's candidate nodes and all nodes above them."""
+    for at in range(start, end):
+        node = candidates[at]
+        while node >= 0 and visited[node] != mark:
+            visited[node] = mark
+            node = parent_of[node]
+
+
+@helper
+def search_row(
+    row, indptr, indices, data, dense,
+    row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
+    child_ptr, level_ptr, depth, beam, top, stride, kind, power, combine,
+    allowed, restricted, visited,
+    nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
+    hit_entry, hit_at, hit_x,
+):  # fmt: skip
+    """Search for one document: fills `nodes` and `scores`, best first; returns how many."""
+    start, size = indptr[row], indptr[row + 1] - indptr[row]
+    for number in range(size):
+        prefetch(row_ptr, indices[start + number])
+    for number in range(size):
+        places[number] = row_ptr[indices[start + number]]
+        ends[number] = row_ptr[indices[start + number] + 1]
+        prefetch(rows, places[number])
+    nodes[0], scores[0], found = -1, 0.0, 1
+    for level in range(depth):
+        sort_beam(nodes, scores, found)
+        for at in range(found):
+            cluster = nodes[at] + 1
+            clusters[at] = cluster
+            counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
+            beam_of[cluster] = at
+            for child in range(counts[at]):
+                raw[at * stride + child] = biases[child_ptr[cluster] + child]
+        hits = find_weights(
+            data, start, places[:size], ends[:size], clusters[:found], beam_of,
+            level_ptr[level + 1], rows, hit_entry, hit_at, hit_x,
+        )  # fmt: skip
+        add_weights(
+            np.int64(hits), hit_entry, hit_at, hit_x, counts, stride, pairs, pair_values, full, raw
+        )
+        width = top if level == depth - 1 else beam
+        count = 0
+        for at in range(found):
+            cluster = clusters[at]
+            beam_of[cluster] = -1
+            first, last = child_ptr[cluster], child_ptr[cluster + 1]
+            score_dense(dense, row, first, last - first, dense_weights, raw, at * stride)
+            above = scores[at] if combine == ADD else np.float32(0.0)
+            for node in range(first, last):
+                if allowed.size and not allowed[node]:
+                    continue
+                if restricted and visited[node] != row + 1:
+                    continue
+                worth = transform(raw[at * stride + node - first], kind, power)
+                score = above + np.float32(worth)
+                count = keep_best(node, score, best_nodes, best_scores, count, width)
+        for at in range(count):
+            nodes[at], scores[at] = best_nodes[at], best_scores[at]
+        found = count
+    return found
+
+
+@kernel(
+    void(
+        *(const(i8), const(i4), const(f4), const(f4, 2), i8, i8),
+        *(const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2), const(f4), const(f4)),
+        *(const(i8), const(i8), i8, i8, i8, i8, i8, i8, i8),
+        *(const(u1), const(i8), const(i8), const(i8)),
+        *(array(i8, 2), array(f4, 2), array(i8), array(u1)),
+    )
+)
+def search(
+    indptr, indices, data, dense, first_row, last_row,
+    row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
+    child_ptr, level_ptr, depth, beam, top, largest, kind, power, combine,
+    allowed, parent_of, candidate_ptr, candidates,
+    out_nodes, out_scores, out_counts, cancel,
+):  # fmt: skip
+    """The best `top` nodes of level `depth` for documents `first_row` to `last_row`.
+
+    `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
+    may be entered. With candidates (`candidate_ptr` not empty) a document reaches only its own nodes
+    of level `depth`. `largest` is the size of the largest cluster.
+    """
+    widest = max(beam, top)
+    nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
+    best_nodes, best_scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
+    clusters, counts = np.empty(widest, np.int64), np.empty(widest, np.int64)
+    stride = (largest + WIDTH - 1) // WIDTH * WIDTH
+    raw = np.zeros(max(beam, 1) * stride, np.float32)
+    beam_of = np.full(child_ptr.size - 1, -1, np.int32)
+    restricted = candidate_ptr.size > 0
+    visited = np.zeros(parent_of.size if restricted else 0, np.int64)
+    longest = 0
+    for row in range(first_row, last_row):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    places, ends = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
+    room = longest * max(beam, 1) + 1
+    hit_entry, hit_at = np.empty(room, np.int32), np.empty(room, np.int32)
+    hit_x = np.empty(room, np.float32)
+
+    for row in range(first_row, last_row):
+        if cancel[0]:
+            return
+        if restricted:
+            mark_candidates(
+                candidates, candidate_ptr[row], candidate_ptr[row + 1], parent_of, visited, row + 1
+            )
+        found = search_row(
+            row, indptr, indices, data, dense,
+            row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
+            child_ptr, level_ptr, depth, beam, top, stride, kind, power, combine,
+            allowed, restricted, visited,
+            nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
+            hit_entry, hit_at, hit_x,
+        )  # fmt: skip
+        for at in range(found):
+            out_nodes[row - first_row, at] = nodes[at]
+            out_scores[row - first_row, at] = scores[at]
+        out_counts[row - first_row] = found

@@ -1,0 +1,107 @@
+"""Sums and selections over sparse rows."""
+
+import numpy as np
+
+from treetop.kernels import array, const, f4, helper, i4, i8, kernel
+
+
+@kernel(
+    i8(
+        *(const(i8), const(i4), const(f4), i8, i8, const(i8), const(i4), const(f4)),
+        *(array(f4), array(i4), array(f4), array(i8)),
+    )
+)
+def unit_row_sums(
+    group_ptr, group_rows, group_weights, first, last, indptr, indices, data,
+    total, out_indices, out_data, out_ends,
+):  # fmt: skip
+    """For each group the weighted sum of its sparse rows, scaled to length 1; returns the values' number.
+
+    Group g consists of ``group_rows[group_ptr[g]:group_ptr[g + 1]]``. `total` is zeroed scratch, one
+    value a column. Columns come out in the order of their first occurrence.
+    """
+    written = 0
+    seen = np.zeros(total.size, np.bool_)
+    for group in range(first, last):
+        start = written
+        for at in range(group_ptr[group], group_ptr[group + 1]):
+            row, weight = group_rows[at], group_weights[at]
+            for place in range(indptr[row], indptr[row + 1]):
+                column = indices[place]
+                if not seen[column]:
+                    seen[column] = True
+                    out_indices[written] = column
+                    written += 1
+                total[column] += weight * data[place]
+        squares = 0.0
+        for at in range(start, written):
+            squares += total[out_indices[at]] * total[out_indices[at]]
+        scale = np.float32(1.0 / np.sqrt(max(squares, 1e-24)))
+        for at in range(start, written):
+            column = out_indices[at]
+            out_data[at] = scale * total[column]
+            total[column] = 0.0
+            seen[column] = False
+        out_ends[group - first] = written
+    return written
+
+
+@helper
+def nth_largest(values, count, rank):
+    """The `rank`-th largest (from 0) of the first `count` values, which are reordered."""
+    low, high = 0, count - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        left, right = low, high
+        while left <= right:
+            while values[left] > pivot:
+                left += 1
+            while values[right] < pivot:
+                right -= 1
+            if left <= right:
+                values[left], values[right] = values[right], values[left]
+                left += 1
+                right -= 1
+        if rank <= right:
+            high = right
+        elif rank >= left:
+            low = left
+        else:
+            break
+    return values[rank]
+
+
+@kernel(
+    i8(
+        *(const(i8), const(i4), const(f4), i8, i8, i8),
+        *(array(i4), array(f4), array(i8)),
+    )
+)
+def largest_in_rows(indptr, indices, data, first, last, most, out_indices, out_data, out_ends):
+    """The `most` values of largest magnitude in each row, in the row's order; returns how many."""
+    longest = 0
+    for row in range(first, last):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    scratch = np.empty(longest, np.float32)
+    written = 0
+    for row in range(first, last):
+        start, size = indptr[row], indptr[row + 1] - indptr[row]
+        bound = np.float32(-1.0)
+        if size > most:
+            for at in range(size):
+                scratch[at] = abs(data[start + at])
+            bound = nth_largest(scratch, size, most - 1)
+        room = most
+        for at in range(start, start + size):
+            if abs(data[at]) > bound:
+                room -= 1
+        for at in range(start, start + size):
+            magnitude = abs(data[at])
+            tied = magnitude == bound and room > 0
+            if magnitude > bound or tied:
+                out_indices[written] = indices[at]
+                out_data[written] = data[at]
+                written += 1
+                room -= tied
+        out_ends[row - first] = written
+    return written

@@ -1,0 +1,49 @@
+"""Labels and relevance pushed up the tree: Y[t], R[t] and R̂[t]."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.labels.tree import Tree
+
+
+def binarize(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """1 where there is a value."""
+    return sp.csr_matrix(
+        (np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape
+    )
+
+
+def in_tree_order(Y: sp.csr_matrix, tree: Tree) -> sp.csr_matrix:
+    """Y[D]: columns of Y as nodes of level D."""
+    moved = sp.csr_matrix((Y.data, tree.node_of[Y.indices], Y.indptr), shape=Y.shape)
+    moved.sort_indices()
+    return moved
+
+
+def coarser_labels(Y: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
+    """Y[t] = binarize(Y[t+1] C[t+1])."""
+    return binarize(sp.csr_matrix(Y @ C))
+
+
+def coarser_relevance(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
+    """R[t] = R[t+1] C[t+1]."""
+    return sp.csr_matrix(R @ C)
+
+
+def normalized_relevance(R: sp.csr_matrix) -> sp.csr_matrix:
+    """R̂[t] at positives: each row divided by its sum. Negatives, α, are the solver's business."""
+    sums = np.asarray(R.sum(axis=1)).ravel()
+    scale = np.repeat(1.0 / np.maximum(sums, 1e-12), np.diff(R.indptr))
+    return sp.csr_matrix((R.data * scale, R.indices, R.indptr), shape=R.shape, dtype=np.float32)
+
+
+def all_levels(Y: sp.csr_matrix, tree: Tree) -> list[sp.csr_matrix]:
+    """R[1] … R[D] with R[D] = Y. Where R[t] is positive, Y[t] is 1."""
+    levels = [in_tree_order(Y, tree)]
+    for level in range(tree.depth, 1, -1):
+        levels.insert(0, coarser_relevance(levels[0], tree.C(level)))
+    for matrix in levels:
+        matrix.sort_indices()
+    return levels

@@ -1,0 +1,73 @@
+"""Label names and their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+
+
+class Vocabulary:
+    """Label names in a fixed order."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+        self._numbers: dict[str, int] | None = None
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def numbers(self) -> dict[str, int]:
+        """Number of each name. Made when first asked for: prediction does without."""
+        if self._numbers is None:
+            self._numbers = {name: number for number, name in enumerate(self.names)}
+            if len(self._numbers) != len(self.names):
+                raise TreetopError("label names must differ from each other")
+        return self._numbers
+
+    def extended(self, labels: Iterable[Iterable[str]]) -> Vocabulary:
+        """This vocabulary followed by the names in `labels` that it lacks, sorted."""
+        lacking = {name for line in labels for name in line if name not in self.numbers}
+        return Vocabulary([*self.names, *sorted(lacking)])
+
+    def encode(self, labels: Sequence[Iterable[str]]) -> sp.csr_matrix:
+        """Y, N x L, of 0 and 1; duplicate labels of a document count once."""
+        numbers = self.numbers
+        try:
+            rows = [sorted({numbers[name] for name in line}) for line in labels]
+        except KeyError as missing:
+            raise TreetopError(f"label {missing.args[0]!r} is not in the vocabulary") from None
+        indptr = np.cumsum([0, *map(len, rows)])
+        indices = np.fromiter((number for row in rows for number in row), np.int32, indptr[-1])
+        data = np.ones(indices.size, np.float32)
+        return sp.csr_matrix((data, indices, indptr), shape=(len(rows), len(self)))
+
+
+def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
+    """All label names that occur, sorted."""
+    names: set[str] = set()
+    for number, line in enumerate(labels):
+        if isinstance(line, str):
+            raise TreetopError(
+                f"labels of document {number} are the string {line!r}: give a list of names"
+            )
+        names.update(line)
+    for name in names:
+        if not isinstance(name, str):
+            raise TreetopError(f"label {name!r} is of type {type(name).__name__}, not a string")
+    return Vocabulary(sorted(names))
+
+
+def label_matrix(Y: Any) -> sp.csr_matrix:
+    """Y as canonical float32 CSR: no stored zeros, no duplicates, no negative relevance."""
+    made = sp.csr_matrix(Y, dtype=np.float32, copy=True)
+    made.sum_duplicates()
+    made.eliminate_zeros()
+    if made.nnz and (not np.isfinite(made.data).all() or made.data.min() < 0):
+        raise TreetopError("label matrix: relevance must be finite and not negative")
+    return made

@@ -1,0 +1,81 @@
+"""Work shared among threads.
+
+Kernels run without the interpreter lock, so plain threads are enough. Results never depend on the
+number of threads: a task knows all it needs, and results come back in the order of the tasks.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def thread_count(threads: int | None) -> int:
+    """`threads`, or every core this process may use when None."""
+    if threads is not None:
+        return max(1, threads)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def ranges(count: int, parts: int) -> list[tuple[int, int]]:
+    """`count` items as at most `parts` contiguous, nearly equal, non-empty ranges."""
+    parts = max(1, min(parts, count))
+    edges = [count * part // parts for part in range(parts + 1)]
+    return list(zip(edges[:-1], edges[1:], strict=True))
+
+
+def run(
+    work: Callable[[Task, np.ndarray], Result],
+    tasks: Sequence[Task],
+    threads: int,
+    advance: Callable[[], Any] | None = None,
+) -> list[Result]:
+    """``[work(task, cancel) for task in tasks]`` on several threads.
+
+    `cancel` is an array of one byte that becomes 1 when the run is interrupted; a long kernel looks
+    at it now and then. The calling thread only waits, so Ctrl-C is noticed at once.
+    """
+    results: list[Any] = [None] * len(tasks)
+    cancel = np.zeros(1, np.uint8)
+    failures: list[BaseException] = []
+    remaining = iter(range(len(tasks)))
+    lock = threading.Lock()
+
+    def worker() -> None:
+        while True:
+            with lock:
+                position = next(remaining, None)
+                if position is None or cancel[0]:
+                    return
+            try:
+                results[position] = work(tasks[position], cancel)
+            except BaseException as failure:  # noqa: BLE001 - handed to the caller below
+                failures.append(failure)
+                cancel[0] = 1
+                return
+            if advance is not None:
+                advance()
+
+    crew = [threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))]
+    for member in crew:
+        member.start()
+    try:
+        for member in crew:
+            member.join()
+    except BaseException:
+        cancel[0] = 1
+        for member in crew:
+            member.join()
+        raise
+    if failures:
+        raise failures[0]
+    return results

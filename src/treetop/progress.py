@@ -1,0 +1,80 @@
+"""What a long run says about itself: steps, with a bar and the time left on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Silent:
+    """Says nothing. Also the interface: what the package asks of a reporter."""
+
+    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+        """Begin a step of `total` parts, which ends the one before; call the result after a part."""
+        return lambda: None
+
+    def close(self) -> None:
+        """End the last step."""
+
+
+class Terminal(Silent):
+    """Bars on standard error."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import TimeRemainingColumn as Remaining
+
+        columns = (TextColumn("{task.description:<34}"), BarColumn(), TimeElapsedColumn(), Remaining())
+        self.bars = Progress(*columns, console=Console(stderr=True))
+        self.bars.start()
+        self.current: Any = None
+
+    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+        """Begin a step."""
+        self._finish()
+        task = self.current = self.bars.add_task(name, total=total or 1)
+        return lambda: self.bars.advance(task)
+
+    def _finish(self) -> None:
+        if self.current is not None:
+            total = self.bars.tasks[self.current].total
+            self.bars.update(self.current, completed=total)
+
+    def close(self) -> None:
+        """End the last step and leave the terminal as it was."""
+        self._finish()
+        self.bars.stop()
+
+
+class Timed(Silent):
+    """Remembers how long each step took; passes everything on to another reporter."""
+
+    def __init__(self, inner: Silent | None = None) -> None:
+        self.inner = inner or Silent()
+        self.seconds: dict[str, float] = {}
+        self._name, self._since = "", time.perf_counter()
+
+    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+        """Begin a step."""
+        self._stop()
+        self._name = name
+        return self.inner.step(name, total)
+
+    def _stop(self) -> None:
+        now = time.perf_counter()
+        if self._name:
+            self.seconds[self._name] = self.seconds.get(self._name, 0.0) + now - self._since
+        self._name, self._since = "", now
+
+    def close(self) -> None:
+        """End the last step."""
+        self._stop()
+        self.inner.close()
+
+
+def reporter() -> Silent:
+    """Bars if standard error is a terminal, else silence."""
+    return Terminal() if sys.stderr.isatty() else Silent()

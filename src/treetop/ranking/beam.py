@@ -1,0 +1,65 @@
+"""Beam search: the best labels (or nodes of a level) of each document."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import parallel
+from treetop.features.hybrid import Features
+from treetop.kernels import search as kernel
+from treetop.ranking.scores import ScoreKind
+from treetop.ranking.weights import Weights
+
+ROWS_A_TASK = 256
+NO_MASK = np.empty(0, np.uint8)
+NO_NODES = np.empty(0, np.int64)
+
+
+def beam_search(
+    weights: Weights,
+    X: Features,
+    depth: int,
+    beam: int,
+    top: int,
+    score: ScoreKind,
+    threads: int,
+    allowed: np.ndarray = NO_MASK,
+    candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES),
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Nodes of level `depth` (numbered through all levels), scores and how many, best first.
+
+    `allowed`: uint8 by node, which may be entered. `candidates`: (pointers, nodes of level `depth`)
+    that each document is restricted to; all of them are then scored, whatever the beam.
+    """
+    rows = X.rows
+    if candidates[0].size:
+        beam = max(beam, int(np.diff(candidates[0]).max(initial=1)))
+    nodes = np.empty((rows, top), np.int64)
+    scores = np.empty((rows, top), np.float32)
+    counts = np.zeros(rows, np.int64)
+
+    def work(task: tuple[int, int], cancel: np.ndarray) -> None:
+        first, last = task
+        kernel.search(
+            *(*X.arrays, first, last),
+            *weights.for_search,
+            *(depth, beam, top, weights.largest, score.kind, score.power, score.combine),
+            *(allowed, weights.parent_of, *candidates),
+            *(nodes[first:last], scores[first:last], counts[first:last], cancel),
+        )
+
+    if rows == 1:
+        work((0, 1), np.zeros(1, np.uint8))
+    else:
+        parallel.run(work, parallel.ranges(rows, -(-rows // ROWS_A_TASK)), threads)
+    return nodes, score.final(scores), counts
+
+
+def to_csr(
+    nodes: np.ndarray, scores: np.ndarray, counts: np.ndarray, columns: int
+) -> sp.csr_matrix:
+    """Search results as a matrix, the best first in each row."""
+    found = np.arange(nodes.shape[1]) < counts[:, None]
+    indptr = np.append(0, np.cumsum(counts))
+    return sp.csr_matrix((scores[found], nodes[found], indptr), shape=(nodes.shape[0], columns))

@@ -1,0 +1,128 @@
+"""The linear rankers W[1] … W[D] on the tree: training level by level, and prediction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.config import RankerSettings
+from treetop.features.hybrid import Features
+from treetop.labels.relevance import all_levels, binarize
+from treetop.labels.tree import Tree
+from treetop.progress import Silent
+from treetop.ranking.beam import NO_MASK, NO_NODES, beam_search, to_csr
+from treetop.ranking.scores import score_kind
+from treetop.ranking.solver import solve_level
+from treetop.ranking.weights import ClusterWeights, Weights, assemble
+
+
+def shortlist(
+    predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None
+) -> sp.csr_matrix:
+    """Documents and the clusters whose children they are trained on.
+
+    The paper's M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), kept by cluster: P[t-1] are the
+    nodes the level above predicts, Y[t-1] the true ones.
+    """
+    if predicted is None:
+        assert positive is not None
+        return binarize(positive)
+    if positive is None:
+        return binarize(predicted)
+    return binarize(sp.csr_matrix(binarize(predicted) + binarize(positive)))
+
+
+@dataclass(frozen=True)
+class Ranker:
+    """A tree, its weights and how they are searched."""
+
+    tree: Tree
+    weights: Weights
+    settings: RankerSettings
+
+    def predict(
+        self,
+        X: Features,
+        top: int,
+        threads: int,
+        beam: int | None = None,
+        allowed_labels: np.ndarray | None = None,
+        candidates: sp.csr_matrix | None = None,
+    ) -> sp.csr_matrix:
+        """The best `top` labels of each document, N x L, best first in each row.
+
+        `allowed_labels`: only these may be predicted. `candidates`: N x L, only these a document.
+        """
+        labels = self.tree.label_of.size
+        leaves = self.weights.child_ptr[-1] - labels
+        allowed, restricted = NO_MASK, (NO_NODES, NO_NODES)
+        if allowed_labels is not None:
+            allowed = self._allowed_nodes(leaves + self.tree.node_of[allowed_labels])
+        if candidates is not None:
+            nodes = leaves + self.tree.node_of[candidates.indices]
+            restricted = (candidates.indptr.astype(np.int64), nodes)
+        nodes, scores, counts = beam_search(
+            *(self.weights, X, self.tree.depth, beam or self.settings.beam, min(top, labels)),
+            *(score_kind(self.settings.score), threads, allowed, restricted),
+        )
+        found = np.arange(nodes.shape[1]) < counts[:, None]
+        names = self.tree.label_of[np.where(found, nodes - leaves, 0)]
+        return to_csr(names, scores, counts, labels)
+
+    def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
+        """Mark these nodes and all above them."""
+        allowed = np.zeros(self.weights.child_ptr[-1], np.uint8)
+        while leaves.size:
+            allowed[leaves] = 1
+            leaves = np.unique(self.weights.parent_of[leaves])
+            leaves = leaves[leaves >= 0]
+        return allowed
+
+
+def train_ranker(
+    X: Features,
+    Y: sp.csr_matrix,
+    tree: Tree,
+    settings: RankerSettings,
+    seed: int,
+    threads: int,
+    report: Silent | None = None,
+) -> Ranker:
+    """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k)."""
+    relevance = all_levels(Y, tree)
+    clusters: list[ClusterWeights] = []
+    M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
+    for level, R in enumerate(relevance, start=1):
+        clusters += solve_level(
+            *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
+            *(report or Silent(), f"ranker, level {level} of {tree.depth}"),
+        )
+        if level == tree.depth:
+            break
+        P = None
+        if settings.shortlist != "true":
+            P = predicted_nodes(clusters, X, tree, level, settings, threads)
+        M = shortlist(P, None if settings.shortlist == "beam" else R)
+    return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1]), settings)
+
+
+def predicted_nodes(
+    clusters: list[ClusterWeights],
+    X: Features,
+    tree: Tree,
+    level: int,
+    settings: RankerSettings,
+    threads: int,
+) -> sp.csr_matrix:
+    """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
+    weights = assemble(clusters, tree, X.sparse.shape[1])
+    score = score_kind(settings.score)
+    nodes, scores, counts = beam_search(
+        weights, X, level, settings.beam, settings.beam, score, threads
+    )
+    size = tree.sizes[level - 1]
+    found = to_csr(nodes - (weights.child_ptr[-1] - size), scores, counts, size)
+    found.sort_indices()
+    return found

@@ -1,0 +1,136 @@
+"""One level's linear rankers: cluster by cluster, all labels of a cluster together."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import parallel
+from treetop.config import RankerSettings
+from treetop.features.hybrid import Features
+from treetop.kernels import descent
+from treetop.kernels.lanes import width_for
+from treetop.labels.relevance import normalized_relevance
+from treetop.progress import Silent
+from treetop.ranking.weights import ClusterWeights, merge_blocks
+
+LOSSES = {
+    "squared-hinge": descent.SQUARED_HINGE,
+    "hinge": descent.HINGE,
+    "logistic": descent.LOGISTIC,
+}
+
+
+# Weights of 16 labels that a task may hold at a time, in features: some 128 MB.
+BLOCK_FEATURES = 1 << 21
+
+
+class Task(NamedTuple):
+    """Some consecutive children of one cluster."""
+
+    cluster: int
+    first_child: int
+    last_child: int
+
+
+def copies(rows: int, documents: int) -> bool:
+    """Whether a cluster's documents are few enough to be brought together first."""
+    return 2 * rows < documents
+
+
+def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, float]:
+    """C·R̂ of the positives by node, and that of every negative.
+
+    The paper's objective Σ R̂ loss + λ‖w‖², divided by 2λ, is ½‖w‖² + Σ C R̂ loss with C = 1/(2λ).
+    R̂ is R with rows that sum to 1 on positives, α on negatives; without cost-sensitive learning
+    every positive weighs 1.
+    """
+    C = 1.0 / (2.0 * settings.lambda_)
+    weighted = normalized_relevance(R) if settings.cost_sensitive else R.copy()
+    if not settings.cost_sensitive:
+        weighted.data = np.ones_like(weighted.data)
+    weighted.data = (C * weighted.data).astype(np.float32)
+    by_node = sp.csc_matrix(weighted)
+    by_node.sort_indices()
+    return by_node, C * settings.alpha
+
+
+def plan(
+    rows: np.ndarray, child_ptr: np.ndarray, documents: int, features: int, threads: int
+) -> list[Task]:
+    """Tasks of about equal work, at least a few a thread, largest first.
+
+    A task that trains on most documents holds weights for all features: few blocks each, then.
+
+    Only the splitting depends on the number of threads. A block of 16 children is never split, and
+    blocks do not know of each other, so the weights do not depend on it.
+    """
+    blocks = -(-np.diff(child_ptr) // 16)
+    work = rows * blocks
+    share = max(1.0, float(work.sum()) / (4 * threads))
+    tasks = []
+    for cluster in np.argsort(-work, kind="stable").tolist():
+        first, last = int(child_ptr[cluster]), int(child_ptr[cluster + 1])
+        pieces = int(np.ceil(work[cluster] / share))
+        if copies(int(rows[cluster]), documents):
+            pieces = min(pieces, 4)
+        else:
+            pieces = max(pieces, int(blocks[cluster]) * features // BLOCK_FEATURES)
+        for start, end in parallel.ranges(int(blocks[cluster]), max(1, pieces)):
+            tasks.append(Task(cluster, first + 16 * start, min(first + 16 * end, last)))
+    return tasks
+
+
+def solve_level(
+    X: Features,
+    R: sp.csr_matrix,
+    M: sp.csr_matrix,
+    child_ptr: np.ndarray,
+    settings: RankerSettings,
+    seed: int,
+    threads: int,
+    report: Silent,
+    name: str,
+) -> list[ClusterWeights]:
+    """W[t] for every cluster of a level.
+
+    `R` is the level's relevance, `M` the documents of each cluster (N x K[t-1]).
+    """
+    positives, negative_cost = costs(R, settings)
+    members = sp.csc_matrix(M)
+    members.sort_indices()
+    norms = X.squared_norms()
+    local = threading.local()
+    positive_ptr = positives.indptr.astype(np.int64)
+    loss = LOSSES[settings.loss]
+
+    def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
+        if not hasattr(local, "numbers"):
+            local.numbers = np.full(X.sparse.shape[1], -1, np.int32)
+            local.row_of = np.zeros(X.rows, np.int32)
+        start, end = members.indptr[task.cluster : task.cluster + 2]
+        rows = members.indices[start:end].astype(np.int64)
+        width = width_for(int(child_ptr[task.cluster + 1] - child_ptr[task.cluster]))
+        return ClusterWeights(
+            *descent.train_cluster[width](
+                *(*X.arrays, norms, rows, copies(rows.size, X.rows)),
+                *(task.first_child, task.last_child),
+                *(positive_ptr, positives.indices, positives.data, negative_cost, settings.bias),
+                *(loss, settings.passes, settings.tolerance, seed * 1_000_003),
+                *(settings.threshold, settings.max_weights or 0),
+                *(local.numbers, local.row_of, cancel),
+            )
+        )
+
+    tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
+    made = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    by_cluster: list[list[tuple[int, ClusterWeights]]] = [[] for _ in range(child_ptr.size - 1)]
+    for task, weights in zip(tasks, made, strict=True):
+        by_cluster[task.cluster].append((task.first_child, weights))
+    return [
+        merge_blocks([weights for _, weights in sorted(parts, key=lambda part: part[0])])
+        for parts in by_cluster
+    ]

@@ -1,0 +1,113 @@
+"""The rankers of all levels, as the search reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from treetop.kernels import search
+from treetop.labels.tree import Tree
+
+
+class ClusterWeights(NamedTuple):
+    """Weights of one cluster's children, by feature."""
+
+    features: np.ndarray  # int32
+    ends: np.ndarray  # int64, where each feature ends in the next two
+    children: np.ndarray  # int32, counted within the cluster
+    values: np.ndarray  # float32
+    dense: np.ndarray  # float32, dense columns x children
+    biases: np.ndarray  # float32
+
+
+@dataclass(frozen=True)
+class Weights:
+    """W[1] … W[t] by feature. Clusters, and nodes, are numbered through all levels."""
+
+    row_ptr: np.ndarray  # int64, where each feature's row begins, and the end
+    rows: np.ndarray  # int32 pairs: clusters in which the feature has weights, ascending, and where:
+    #   p >= 0: pairs[p, 0] weights follow in `pairs`; p < 0: vectors from full[-1 - p] on
+    pairs: np.ndarray  # int32 pairs: child counted within the cluster, bits of a float32
+    full: np.ndarray  # float32, vectors of 16: weights in which most children have a value
+    dense: np.ndarray  # float32, cluster by cluster dense columns x children
+    biases: np.ndarray  # float32, by node
+    child_ptr: np.ndarray  # int64, where each cluster's nodes begin, and the end
+    level_ptr: np.ndarray  # int64, where each level's clusters begin, and the end
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def for_search(self) -> tuple[np.ndarray, ...]:
+        """The arrays in the order the kernel takes them, `pairs` twice: as integers and as floats."""
+        return (
+            *(self.row_ptr, self.rows, self.pairs, self.pairs.view(np.float32), self.full),
+            *(self.dense, self.biases, self.child_ptr, self.level_ptr),
+        )
+
+    @cached_property
+    def largest(self) -> int:
+        """Size of the largest cluster."""
+        return int(np.diff(self.child_ptr).max())
+
+    @cached_property
+    def parent_of(self) -> np.ndarray:
+        """The parent of each node through all levels; -1 is the root."""
+        sizes = np.diff(self.child_ptr)
+        return np.repeat(np.arange(sizes.size) - 1, sizes)
+
+
+def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
+    """One cluster from several that hold consecutive children of it."""
+    if len(parts) == 1:
+        return parts[0]
+    shifts = np.append(0, np.cumsum([part.biases.size for part in parts]))[:-1]
+    features = np.concatenate(
+        [np.repeat(part.features, np.diff(part.ends, prepend=0)) for part in parts]
+    )
+    children = np.concatenate(
+        [part.children + shift for part, shift in zip(parts, shifts, strict=True)]
+    )
+    values = np.concatenate([part.values for part in parts])
+    order = np.argsort(features, kind="stable")
+    distinct, counts = np.unique(features, return_counts=True)
+    return ClusterWeights(
+        *(distinct, np.cumsum(counts), children[order].astype(np.int32), values[order]),
+        np.concatenate([part.dense for part in parts], axis=1),
+        np.concatenate([part.biases for part in parts]),
+    )
+
+
+def assemble(clusters: list[ClusterWeights], tree: Tree, features: int) -> Weights:
+    """Weights of the first levels, from their clusters in order."""
+    counts = np.bincount(
+        np.concatenate([cluster.features for cluster in clusters]), minlength=features
+    )
+    row_ptr = np.append(0, np.cumsum(counts))
+    rows = np.empty((int(row_ptr[-1]), 2), np.int32)
+    sizes = np.empty(len(rows), np.int64)
+    cursor = row_ptr[:-1].copy()
+    for number, cluster in enumerate(clusters):
+        search.place_cluster(
+            *(cluster.features, cluster.ends, number, cluster.biases.size, cursor, rows, sizes)
+        )
+    pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
+    full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
+    rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
+    pairs = np.zeros((int(pair_ptr[-1]), 2), np.int32)
+    full = np.zeros((int(full_ptr[-1]), search.WIDTH), np.float32)
+    cursor = row_ptr[:-1].copy()
+    for cluster in clusters:
+        search.place_values(*cluster[:4], rows, cursor, pairs, pairs.view(np.float32), full)
+    return Weights(
+        *(row_ptr, rows, pairs, full),
+        np.concatenate([cluster.dense.ravel() for cluster in clusters]),
+        np.concatenate([cluster.biases for cluster in clusters]),
+        np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
+        np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
+    )

@@ -1,0 +1,195 @@
+"""The model folder: JSON, text and safetensors; atomic, versioned, checksummed, memory-mapped.
+
+The safetensors library reads a tensor by copying it. The format is a length, a JSON header and the
+raw values, so the few lines below map a file instead: a model opens at once whatever its size, and
+processes share its pages.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import mmap
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treetop.errors import TreetopError
+
+VERSION = 1
+CONFIG = "config.json"
+# Files are checked against their checksums up to this total; beyond it only with verify=True.
+VERIFY_BYTES = 256 << 20
+DTYPES = {
+    "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U64": np.uint64,
+    "U8": np.uint8,
+}  # fmt: skip
+NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
+
+
+def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    """Write a safetensors file without a copy of the arrays in memory."""
+    # Wide types first: every array then lies on a multiple of its own width.
+    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
+    header: dict[str, Any] = {}
+    offset = 0
+    for name, values in ordered:
+        end = offset + values.nbytes
+        header[name] = {
+            "dtype": NAMES[values.dtype], "shape": list(values.shape), "data_offsets": [offset, end],
+        }  # fmt: skip
+        offset = end
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little"))
+        file.write(text)
+        for _, values in ordered:
+            file.write(memoryview(np.ascontiguousarray(values).reshape(-1)).cast("B"))
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray]:
+    """Arrays of a safetensors file, mapped into memory and read-only."""
+    with path.open("rb") as file:
+        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        start = 8 + int.from_bytes(view[:8], "little")
+        header = json.loads(view[8:start])
+        arrays = {}
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
+            count = int(np.prod(shape, dtype=np.int64))
+            first = start + entry["data_offsets"][0]
+            values = (
+                np.frombuffer(view, dtype, count, first) if count else np.empty(0, dtype)
+            )
+            arrays[name] = values.reshape(shape)
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise TreetopError(f"{path}: not a readable safetensors file ({error})") from None
+    return arrays
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def write_config(folder: Path, config: dict[str, Any]) -> None:
+    """Write config.json with the size and checksum of every other file of the folder."""
+    files = {
+        file.name: {"bytes": file.stat().st_size, "sha256": checksum(file)}
+        for file in sorted(folder.iterdir())
+        if file.name != CONFIG
+    }
+    text = json.dumps({"treetop": VERSION, **config, "files": files}, indent=2, ensure_ascii=False)
+    (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
+
+
+def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
+    """config.json of a model folder, after a check that the folder is whole.
+
+    Sizes are always checked; checksums when `verify`, or by default for models that are small enough
+    to be read through in a fraction of a second.
+    """
+    if not folder.is_dir():
+        raise TreetopError(f"{folder}: no such model folder")
+    path = folder / CONFIG
+    if not path.is_file():
+        raise TreetopError(f"{folder}: no model here, {CONFIG} is missing")
+    try:
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        version, files = int(config["treetop"]), dict(config["files"])
+    except (ValueError, KeyError, TypeError):
+        raise TreetopError(f"{path}: damaged, or not the config of a treetop model") from None
+    if version > VERSION:
+        raise TreetopError(
+            f"{folder}: made by a newer treetop (format {version}, this one reads {VERSION}): "
+            "upgrade treetop"
+        )
+    if verify is None:
+        verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_BYTES
+    for name, entry in files.items():
+        check_file(folder / name, entry, verify)
+    return config
+
+
+def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
+    """Raise if a file is missing, cut short or changed."""
+    if not path.is_file():
+        raise TreetopError(f"{path}: missing: copy the whole model folder or train again")
+    if path.stat().st_size != entry["bytes"]:
+        raise TreetopError(
+            f"{path}: {path.stat().st_size:,} bytes instead of {entry['bytes']:,}: "
+            "copy the model folder again or train again"
+        )
+    if verify and checksum(path) != entry["sha256"]:
+        raise TreetopError(f"{path}: damaged (checksum differs): copy the folder again")
+
+
+@contextmanager
+def replacing_folder(target: Path) -> Iterator[Path]:
+    """A new folder to write to that becomes `target` at the end, in one step.
+
+    On any error, or when killed, what was at `target` stays as it was.
+    """
+    target = Path(target)
+    if target.exists() and not (target / CONFIG).is_file():
+        raise TreetopError(f"{target}: exists and is not a treetop model: choose another place")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+    except OSError as error:
+        raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None
+    try:
+        yield fresh
+        fresh.chmod(0o755)
+        for file in fresh.iterdir():
+            flush(file)
+        swap(fresh, target)
+    except OSError as error:
+        raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def flush(path: Path) -> None:
+    """Make sure a file is on disk."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def swap(fresh: Path, target: Path) -> None:
+    """Put `fresh` in the place of `target`; what was there ends up at `fresh`."""
+    if not target.exists():
+        fresh.rename(target)
+        return
+    if not exchange(fresh, target):
+        aside = fresh.with_name(fresh.name + ".old")
+        target.rename(aside)
+        fresh.rename(target)
+        aside.rename(fresh)
+
+
+def exchange(first: Path, second: Path) -> bool:
+    """Exchange two folders in one step, where the system can (Linux); False where it cannot."""
+    if not sys.platform.startswith("linux"):
+        return False
+    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+    here, swap_both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return renameat2 is not None and not renameat2(
+        here, os.fsencode(first), here, os.fsencode(second), swap_both
+    )
