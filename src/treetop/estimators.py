@@ -11,8 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop import metrics, store
-from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json
-from treetop.config import unknown_setting
+from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json, unknown_setting
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
 from treetop.features.tfidf import Tfidf
@@ -177,7 +176,7 @@ class XRLinear:
         if k < 1:
             raise TreetopError(f"k is {k}: it must be at least 1")
         made = self._features(X)
-        threads = thread_count(threads if threads is not None else self.threads)
+        threads = thread_count(threads if threads is not None else self.get_params()["threads"])
         allowed = None if allow is None else self._numbers(allow)
         if candidates is not None:
             candidates = sp.csr_matrix(candidates)
@@ -185,8 +184,7 @@ class XRLinear:
         # A forest's trees disagree at the end of their lists: look further than k before averaging.
         top = k if len(self.rankers_) == 1 else 2 * k
         parts = [
-            ranker.predict(made, top, threads, beam, allowed, candidates)
-            for ranker in self.rankers_
+            ranker.predict(made, top, threads, beam, allowed, candidates) for ranker in self.rankers_
         ]
         return parts[0] if len(parts) == 1 else average(parts, k)
 
@@ -403,4 +401,5 @@ def not_fitted() -> Exception:
         from sklearn.exceptions import NotFittedError
     except ImportError:
         return TreetopError(message)
-    return NotFittedError(message)
+    made: Exception = NotFittedError(message)
+    return made

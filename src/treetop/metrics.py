@@ -39,7 +39,9 @@ def hits_of(Y: sp.csr_matrix, best: np.ndarray) -> np.ndarray:
     true = np.sort(rows * width + Y.indices)
     asked = np.arange(best.shape[0])[:, None] * width + best
     place = np.minimum(np.searchsorted(true, asked), max(true.size - 1, 0))
-    return (best >= 0) & (true[place] == asked) if true.size else np.zeros(best.shape, bool)
+    if not true.size:
+        return np.zeros(best.shape, bool)
+    return (best >= 0) & (true[place] == asked)
 
 
 def inverse_propensity(counts: np.ndarray, documents: int, A: float, B: float) -> np.ndarray:

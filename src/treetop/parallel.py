@@ -50,22 +50,28 @@ def run(
     remaining = iter(range(len(tasks)))
     lock = threading.Lock()
 
-    def worker() -> None:
-        while True:
-            with lock:
-                position = next(remaining, None)
-                if position is None or cancel[0]:
-                    return
-            try:
-                results[position] = work(tasks[position], cancel)
-            except BaseException as failure:  # noqa: BLE001 - handed to the caller below
-                failures.append(failure)
-                cancel[0] = 1
-                return
-            if advance is not None:
-                advance()
+    def next_position() -> int | None:
+        with lock:
+            return None if cancel[0] else next(remaining, None)
 
-    crew = [threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))]
+    def worker() -> None:
+        try:
+            while (position := next_position()) is not None:
+                results[position] = work(tasks[position], cancel)
+                if advance is not None:
+                    advance()
+        except BaseException as failure:
+            failures.append(failure)
+            cancel[0] = 1
+
+    wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))], cancel)
+    if failures:
+        raise failures[0]
+    return results
+
+
+def wait_for(crew: list[threading.Thread], cancel: np.ndarray) -> None:
+    """Start threads and wait for their end; on an interrupt tell them to stop."""
     for member in crew:
         member.start()
     try:
@@ -76,6 +82,3 @@ def run(
         for member in crew:
             member.join()
         raise
-    if failures:
-        raise failures[0]
-    return results

@@ -53,7 +53,7 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
         file.write(len(text).to_bytes(8, "little"))
         file.write(text)
         for _, values in ordered:
-            file.write(memoryview(np.ascontiguousarray(values).reshape(-1)).cast("B"))
+            np.ascontiguousarray(values).tofile(file)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
@@ -70,9 +70,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
             count = int(np.prod(shape, dtype=np.int64))
             first = start + entry["data_offsets"][0]
-            values = (
-                np.frombuffer(view, dtype, count, first) if count else np.empty(0, dtype)
-            )
+            values = np.frombuffer(view, dtype, count, first) if count else np.empty(0, dtype)
             arrays[name] = values.reshape(shape)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise TreetopError(f"{path}: not a readable safetensors file ({error})") from None

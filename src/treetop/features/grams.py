@@ -100,7 +100,8 @@ def longer_level(
         return Level(*(column[:found].copy() for column in columns))
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    parts = parallel.run(work, tasks, threads)
+    nothing = Level(*(np.empty(0, dtype) for dtype in (np.int32, np.int32, np.int64, np.int64)))
+    parts = [nothing, *parallel.run(work, tasks, threads)]
     return Level(*(np.concatenate(column) for column in zip(*parts)))
 
 
@@ -190,10 +191,11 @@ def build_table(
     merged = [np.concatenate([empty, *column]) for column in zip(*pairs)] or [empty] * 3
     gram_keys, gram_values = pair_table(merged[0], merged[1], merged[2])
 
-    hashes = table.hashes()[needed[0]]
-    token_keys = np.zeros(slots_for(hashes.size), np.uint64)
+    hashes, stops = table.hashes()[needed[0]], table.stop_hashes()
+    token_keys = np.zeros(slots_for(hashes.size + stops.size), np.uint64)
     token_values = np.zeros(token_keys.size, np.int32)
     text.fill_table(hashes, np.arange(hashes.size, dtype=np.int32), token_keys, token_values)
+    text.fill_table(stops, np.full(stops.size, text.STOP, np.int32), token_keys, token_values)
     made = GramTable(token_keys, token_values, gram_keys, gram_values, feature_of)
     return made, new_ids[0], spell(levels, features, new_ids[0])
 

@@ -38,7 +38,7 @@ class Features:
         if filled.size:
             sums = np.add.reduceat(self.sparse.data**2, self.sparse.indptr[filled])
             squares[filled] += sums.astype(np.float32)
-        return squares.astype(np.float32)
+        return np.asarray(squares, np.float32)
 
 
 def features(sparse: Any = None, dense: Any = None) -> Features:

@@ -126,9 +126,7 @@ def fit_analyser(
     )
     rows = []
     if keep_rows:
-        rows = [
-            fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks
-        ]
+        rows = [fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks]
     return fitted, rows
 
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import numpy as np
 
@@ -167,6 +167,10 @@ class TokenTable:
         hashes[self.values[used]] = self.keys[used]
         return hashes
 
+    def stop_hashes(self) -> np.ndarray:
+        """Hashes of the stop words."""
+        return self.keys[(self.keys != 0) & (self.values == kernel.STOP)]
+
     def name(self, token: int) -> str:
         """The token as text."""
         start = self.name_ends[token - 1] if token else 0
@@ -182,7 +186,7 @@ class Spool:
     def __init__(self, limit: int = SPOOL_BYTES) -> None:
         self.blocks: list[Block] = []
         self.room = limit
-        self.file = None if limit else tempfile.TemporaryFile()
+        self.file: IO[bytes] | None = None
 
     def append(self, block: Block) -> None:
         """Keep a block."""
@@ -190,7 +194,7 @@ class Spool:
             self.room -= block.ids.nbytes
             self.blocks.append(block)
             return
-        self.file = self.file or tempfile.TemporaryFile()
+        self.file = self.file or tempfile.TemporaryFile()  # noqa: SIM115 - lives with the spool
         start = -(-self.file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
         self.file.seek(start)
         self.file.write(block.ids.tobytes())

@@ -62,6 +62,7 @@ class Kernel:
                 self.ready = True
 
     def __call__(self, *arguments: Any) -> Any:
+        """Run, after compilation if this is the first call."""
         if not self.ready:
             self.compile()
         return self.dispatcher(*arguments)

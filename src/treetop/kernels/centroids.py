@@ -14,15 +14,11 @@ def add_to_centre(indptr, indices, data, dense, row, centre, columns):
         centre[columns + at] += dense[row, at]
 
 
-@kernel(
-    void(*(const(i8), const(i4), const(f4), const(f4, 2), const(i8), const(i4), i8, array(f4, 2)))
-)
+@kernel(void(*(const(i8), const(i4), const(f4), const(f4, 2), const(i8), const(i4), i8, array(f4, 2))))
 def sum_clusters(indptr, indices, data, dense, members, clusters, columns, centres):
     """Add every member to the centre of its cluster; `centres` is clusters x columns."""
     for at in range(members.size):
-        add_to_centre(
-            indptr, indices, data, dense, members[at], centres[clusters[at]], columns
-        )
+        add_to_centre(indptr, indices, data, dense, members[at], centres[clusters[at]], columns)
 
 
 @kernel(

@@ -106,7 +106,9 @@ def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices,
 
 
 @helper
-def set_targets(children, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs):
+def set_targets(
+    children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
+):  # fmt: skip
     """Signs and costs of the documents that are positive for some of `children`.
 
     `slots` says for each document which row of `signs` and `costs` is its own; row 0 is that of all
@@ -119,6 +121,8 @@ def set_targets(children, positive_ptr, positive_rows, positive_costs, row_of, s
     for child in range(first, last):
         for at in range(positive_ptr[child], positive_ptr[child + 1]):
             row = row_of[positive_rows[at]]
+            if row >= rows.size or rows[row] != positive_rows[at]:
+                continue  # a positive that the shortlist missed
             if slots[row] == 0:
                 slots[row] = used
                 for lane in range(signs.shape[1]):
@@ -135,7 +139,7 @@ def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
 
     @helper
     def score(weights, indices, data, start, end, dense, dense_row, columns, bias, out):
-        """out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
+        """Out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
         first = splat(np.float32(0.0), width)
         second = third = fourth = first
         at = start
@@ -181,9 +185,7 @@ def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
             start, end = indptr[source], indptr[source + 1]
             score(weights, indices, data, start, end, dense, document, columns, bias, scores)
             norm = norms[document] + bias * bias
-            step = dual_step(
-                loss, scores, beta, row, signs, costs, slots[row], norm, delta
-            )
+            step = dual_step(loss, scores, beta, row, signs, costs, slots[row], norm, delta)
             if step > NEGLIGIBLE * tolerance:
                 store(beta, row, add(load(beta, row, width), load(delta, 0, width)))
                 update(weights, indices, data, start, end, dense, document, columns, bias, delta)
@@ -316,7 +318,7 @@ def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
             costs = np.full((room, width), negative_cost, np.float32)
             signs[0, : last - first] = -1.0
             set_targets(
-                (first, last), positive_ptr, positive_rows, positive_costs, row_of, slots,
+                (first, last), rows, positive_ptr, positive_rows, positive_costs, row_of, slots,
                 signs, costs,
             )  # fmt: skip
             descend(
@@ -337,13 +339,9 @@ def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
     return train_cluster
 
 
-SIGNATURE = types.Tuple(
-    (array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4))
-)(
+SIGNATURE = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
     *(const(i8), const(i4), const(f4), const(f4, 2), const(f4), const(i8), types.boolean, i8, i8),
     *(const(i8), const(i4), const(f4), f4, f4),
     *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
 )
-train_cluster = {
-    width: kernel(SIGNATURE)(make_train_cluster(width)) for width in (4, 8, 16)
-}
+train_cluster = {width: kernel(SIGNATURE)(make_train_cluster(width)) for width in (4, 8, 16)}

@@ -1,9 +1,10 @@
 """Beam search from the root to the labels, one document at a time.
 
 Weights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
-and for each the children and values, or a full vector of values where most children have one. A document's features are looked up once for the whole search;
-what a level needs of a row follows what the level above needed. Nodes are numbered through all
-levels; the children of node n are the cluster n + 1, and cluster 0 is the root's.
+and for each the children and values, or a full vector of values where most children have one.
+A document's features are looked up once for the whole search; what a level needs of a row follows
+what the level above needed. Nodes are numbered through all levels; the children of node n are the
+cluster n + 1, and cluster 0 is the root's.
 """
 
 import numpy as np

@@ -15,7 +15,9 @@ def unit_row_sums(
     group_ptr, group_rows, group_weights, first, last, indptr, indices, data,
     total, out_indices, out_data, out_ends,
 ):  # fmt: skip
-    """For each group the weighted sum of its sparse rows, scaled to length 1; returns the values' number.
+    """For each group the weighted sum of its sparse rows, scaled to length 1.
+
+    Returns the number of values written.
 
     Group g consists of ``group_rows[group_ptr[g]:group_ptr[g + 1]]``. `total` is zeroed scratch, one
     value a column. Columns come out in the order of their first occurrence.

@@ -1,0 +1,1 @@
+"""Labels: names, features, trees, relevance at every level."""

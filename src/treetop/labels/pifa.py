@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -90,7 +92,7 @@ def largest_values(
     return kept, values, np.diff(ends, prepend=0)
 
 
-def csr_of_parts(parts: list[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> sp.csr_matrix:
+def csr_of_parts(parts: Sequence[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> sp.csr_matrix:
     """Consecutive rows given as (indices, values, row sizes), as one matrix."""
     indices, data, counts = (np.concatenate(column) for column in zip(*parts))
     return raw_csr(data, indices, np.append(0, np.cumsum(counts)), shape)

@@ -10,9 +10,7 @@ from treetop.labels.tree import Tree
 
 def binarize(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """1 where there is a value."""
-    return sp.csr_matrix(
-        (np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape
-    )
+    return sp.csr_matrix((np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def in_tree_order(Y: sp.csr_matrix, tree: Tree) -> sp.csr_matrix:

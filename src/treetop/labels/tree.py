@@ -138,7 +138,7 @@ def free_tree(
     """HLT by k-means without balance, as in Bonsai. A cluster of up to `leaf` labels is not cut."""
     Z = keep_largest(Z, largest, threads)
     groups = [np.arange(Z.rows)]
-    pointers = []
+    pointers: list[np.ndarray] = []
     while max(group.size for group in groups) > leaf:
         families = []
         for number, group in enumerate(groups):

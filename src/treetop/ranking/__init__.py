@@ -1,0 +1,1 @@
+"""The linear rankers and the search over them."""

@@ -36,7 +36,7 @@ def beam_search(
     if candidates[0].size:
         beam = max(beam, int(np.diff(candidates[0]).max(initial=1)))
     nodes = np.empty((rows, top), np.int64)
-    scores = np.empty((rows, top), np.float32)
+    scores = np.zeros((rows, top), np.float32)
     counts = np.zeros(rows, np.int64)
 
     def work(task: tuple[int, int], cancel: np.ndarray) -> None:
@@ -56,9 +56,7 @@ def beam_search(
     return nodes, score.final(scores), counts
 
 
-def to_csr(
-    nodes: np.ndarray, scores: np.ndarray, counts: np.ndarray, columns: int
-) -> sp.csr_matrix:
+def to_csr(nodes: np.ndarray, scores: np.ndarray, counts: np.ndarray, columns: int) -> sp.csr_matrix:
     """Search results as a matrix, the best first in each row."""
     found = np.arange(nodes.shape[1]) < counts[:, None]
     indptr = np.append(0, np.cumsum(counts))

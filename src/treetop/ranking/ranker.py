@@ -18,9 +18,7 @@ from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
 
 
-def shortlist(
-    predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None
-) -> sp.csr_matrix:
+def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -> sp.csr_matrix:
     """Documents and the clusters whose children they are trained on.
 
     The paper's M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), kept by cluster: P[t-1] are the
@@ -119,9 +117,7 @@ def predicted_nodes(
     """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
     weights = assemble(clusters, tree, X.sparse.shape[1])
     score = score_kind(settings.score)
-    nodes, scores, counts = beam_search(
-        weights, X, level, settings.beam, settings.beam, score, threads
-    )
+    nodes, scores, counts = beam_search(weights, X, level, settings.beam, settings.beam, score, threads)
     size = tree.sizes[level - 1]
     found = to_csr(nodes - (weights.child_ptr[-1] - size), scores, counts, size)
     found.sort_indices()

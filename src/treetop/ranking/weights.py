@@ -85,9 +85,7 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
 
 def assemble(clusters: list[ClusterWeights], tree: Tree, features: int) -> Weights:
     """Weights of the first levels, from their clusters in order."""
-    counts = np.bincount(
-        np.concatenate([cluster.features for cluster in clusters]), minlength=features
-    )
+    counts = np.bincount(np.concatenate([cluster.features for cluster in clusters]), minlength=features)
     row_ptr = np.append(0, np.cumsum(counts))
     rows = np.empty((int(row_ptr[-1]), 2), np.int32)
     sizes = np.empty(len(rows), np.int64)

@@ -1,0 +1,46 @@
+# The two commands a new user needs: `make demo` and `make test`. Each does all its own set-up.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint types unit wheel bench docs clean
+
+demo: $(VENV)/.base
+	$(BIN)/treetop demo
+
+test: lint types unit wheel
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check src tests benchmarks
+	$(BIN)/ruff format --check src tests benchmarks
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+unit: $(VENV)/.dev
+	$(BIN)/pytest
+
+# The wheel must work in an environment that holds nothing else.
+wheel: $(VENV)/.dev
+	rm -rf dist $(VENV)-wheel
+	$(BIN)/python -m build --wheel --outdir dist .
+	$(PYTHON) -m venv $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install -q dist/treetop-*.whl
+	$(VENV)-wheel/bin/python tests/wheel_smoke.py $(VENV)-wheel/bin/treetop
+
+$(VENV)/bin/pip:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.base: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -q -e .
+	touch $@
+
+$(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -q -e '.[dev]'
+	touch $@ $(VENV)/.base
+
+docs: $(VENV)/.dev
+	$(BIN)/python benchmarks/render.py
+
+clean:
+	rm -rf $(VENV) $(VENV)-wheel dist build .pytest_cache .mypy_cache .ruff_cache

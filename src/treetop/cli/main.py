@@ -1,0 +1,122 @@
+"""``treetop``: each command is a thin layer over the package. Heavy imports wait for their command."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from treetop.errors import TreetopError
+
+app = typer.Typer(
+    help="Tag text with labels from a vocabulary of thousands to millions.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+data_app = typer.Typer(help="Look at data.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+
+Data = Annotated[Path, typer.Argument(help="A folder or file in any supported format.")]
+Model = Annotated[Path, typer.Argument(help="A model folder.")]
+TextColumn = Annotated[Optional[str], typer.Option("--text-column", help="CSV/JSONL: texts.")]
+LabelsColumn = Annotated[Optional[str], typer.Option("--labels-column", help="CSV/JSONL: labels.")]
+
+
+@app.command()
+def demo(
+    output: Annotated[
+        Optional[Path], typer.Option("-o", "--output", help="Keep the model in this folder.")
+    ] = None,
+) -> None:
+    """The whole story on data that needs no download."""
+    from treetop.cli.demo import run_demo
+
+    run_demo(output)
+
+
+@app.command()
+def train(
+    data: Data,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the model.")],
+    model: Annotated[str, typer.Option("--model", help="Kind of model: xr-linear.")] = "xr-linear",
+    preset: Annotated[
+        str, typer.Option(help="xr-linear, parabel, bonsai, one-vs-all or fast.")
+    ] = "xr-linear",
+    settings: Annotated[
+        Optional[list[str]], typer.Option("--set", help="Change a setting: name=value.")
+    ] = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+) -> None:
+    """Train a model on the training split of DATA."""
+    from treetop.cli.work import train_model
+
+    train_model(data, output, model, preset, settings or [], text_column, labels_column)
+
+
+@app.command()
+def predict(
+    model: Model,
+    file: Annotated[str, typer.Argument(help="Texts, a line each; - is standard input.")] = "-",
+    k: Annotated[int, typer.Option("-k", help="Labels a text.", min=1)] = 5,
+    output: Annotated[Optional[Path], typer.Option("-o", "--output", help="File to write to.")] = None,
+    form: Annotated[str, typer.Option("--format", help="jsonl or tsv.")] = "jsonl",
+    beam: Annotated[Optional[int], typer.Option(help="Nodes followed at each level.")] = None,
+) -> None:
+    """Label names and scores for texts, a line each."""
+    from treetop.cli.work import predict_file
+
+    predict_file(model, file, k, output, form, beam)
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    data: Data,
+    split: Annotated[str, typer.Option(help="Split of the data to evaluate on.")] = "test",
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    propensity: Annotated[
+        str, typer.Option(help="Propensity preset: default, wikipedia or amazon.")
+    ] = "default",
+    threshold: Annotated[
+        Optional[float], typer.Option(help="Also F1 of labels that score at least this.")
+    ] = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+) -> None:
+    """Every measure, overall and by label frequency."""
+    from treetop.cli.work import evaluate_model
+
+    evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column)
+
+
+@data_app.command("inspect")
+def inspect_data(
+    data: Data, text_column: TextColumn = None, labels_column: LabelsColumn = None
+) -> None:
+    """What is in a file or folder."""
+    from treetop.cli.inspection import inspect_dataset
+
+    inspect_dataset(data, text_column, labels_column)
+
+
+def main() -> None:
+    """Run, and turn errors a user can cause into one line and exit code 2."""
+    try:
+        app()
+    except TreetopError as error:
+        print(f"treetop: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("treetop: stopped; nothing was left half-written", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except MemoryError:
+        print("treetop: out of memory: try --preset fast or fewer features", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,165 @@
+"""What the commands train, predict and evaluate do."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import treetop
+from treetop import metrics
+from treetop.cli import screen
+from treetop.config import make_settings, parse_assignment, preset
+from treetop.data import Dataset, Split, open_data
+from treetop.data.files import lines_of
+from treetop.errors import TreetopError
+from treetop.features.tokens import blocks_of_text
+from treetop.labels.vocabulary import Vocabulary
+from treetop.progress import reporter
+
+MODELS = ("xr-linear",)
+
+
+def train_model(
+    data: Path, output: Path, model: str, preset_name: str, assignments: list[str],
+    text_column: str | None, labels_column: str | None,
+) -> None:  # fmt: skip
+    """Train on the split `train` and save."""
+    if model not in MODELS:
+        raise TreetopError(f"unknown model {model!r}: choose one of {', '.join(MODELS)}")
+    settings = {**preset(preset_name), **dict(map(parse_assignment, assignments))}
+    make_settings(settings)
+    if output.exists() and not (output / "config.json").is_file():
+        raise TreetopError(f"{output}: exists and is not a treetop model: choose another place")
+    dataset = open_data(data, text_column, labels_column)
+    split = dataset.split("train")
+    warn_of_empty(split)
+    started = time.perf_counter()
+    estimator = treetop.XRLinear(**settings)
+    screen.compile_kernels()
+    fit(estimator, dataset, split)
+    estimator.save(output)
+    seconds = time.perf_counter() - started
+    labels = len(estimator.classes_)
+    print(f"{output}: {len(split):,} documents, {labels:,} labels, trained in {seconds:.1f} s")
+
+
+def fit(estimator: Any, dataset: Dataset, split: Split) -> None:
+    """Fit on a split, whatever form its labels came in."""
+    if split.labels is None and split.Y is None:
+        raise TreetopError("the data has no labels to learn from")
+    bars = reporter()
+    try:
+        if split.labels is not None:
+            estimator.fit(split.documents, split.labels, report=bars)
+        else:
+            estimator.fit(split.documents, split.Y, label_names=dataset.label_names, report=bars)
+    finally:
+        bars.close()
+
+
+def warn_of_empty(split: Split) -> None:
+    """Say how many documents have no label: they are kept as negatives."""
+    lines = split.named_labels(None) if split.labels is not None or split.Y is not None else []
+    empty = sum(not line for line in lines)
+    if empty:
+        print(f"treetop: {empty:,} documents without a label are kept as negatives", file=sys.stderr)
+
+
+def predict_file(
+    model: Path, file: str, k: int, output: Path | None, form: str, beam: int | None
+) -> None:
+    """Predict line by line, in a stream."""
+    if form not in ("jsonl", "tsv"):
+        raise TreetopError(f"unknown format {form!r}: choose jsonl or tsv")
+    estimator = treetop.load(str(model))
+    with writing(output) as out:
+        for block in blocks_of_text(texts_from(file)):
+            for prediction in estimator.predict(block, k, beam=beam):
+                out.write(as_line(prediction, form) + "\n")
+
+
+def as_line(prediction: list[tuple[str, float]], form: str) -> str:
+    """A prediction as JSON, or as names and scores separated by tabs."""
+    if form == "tsv":
+        return "\t".join(f"{name}\t{score:.6g}" for name, score in prediction)
+    records = [{"label": name, "score": round(score, 6)} for name, score in prediction]
+    return json.dumps({"labels": records}, ensure_ascii=False)
+
+
+def texts_from(file: str) -> Iterator[str]:
+    """Lines of a file, or of standard input."""
+    if file != "-":
+        path = Path(file)
+        if not path.is_file():
+            raise TreetopError(f"{path}: no such file")
+        yield from lines_of(path)
+        return
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise TreetopError(f"standard input:{number}: not UTF-8") from None
+
+
+@contextmanager
+def writing(output: Path | None) -> Iterator[IO[str]]:
+    """Standard output, or a file that appears only when it is complete."""
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=output.parent or Path())
+    except OSError as error:
+        raise TreetopError(f"{output}: cannot be written ({error.strerror})") from None
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as out:
+            yield out
+        Path(name).chmod(0o644)
+        Path(name).replace(output)
+    except OSError as error:
+        raise TreetopError(f"{output}: cannot be written ({error.strerror})") from None
+    finally:
+        Path(name).unlink(missing_ok=True)
+
+
+def evaluate_model(
+    model: Path, data: Path, split_name: str, as_json: bool, propensity: str,
+    threshold: float | None, text_column: str | None, labels_column: str | None,
+) -> None:  # fmt: skip
+    """Measure a model on a split and print the figures."""
+    if propensity not in metrics.PROPENSITIES:
+        known = ", ".join(metrics.PROPENSITIES)
+        raise TreetopError(f"unknown propensity preset {propensity!r}: choose one of {known}")
+    estimator = treetop.load(str(model))
+    dataset = open_data(data, text_column, labels_column)
+    split = dataset.split(*((split_name,) if split_name != "test" else ("test", "train")))
+    result = measure(estimator, split, dataset.label_names, propensity=propensity, threshold=threshold)
+    if as_json:
+        print(json.dumps(result, indent=2))
+    else:
+        screen.print_measures(result)
+
+
+def measure(
+    estimator: Any, split: Split, names: list[str] | None, k: tuple[int, ...] = (1, 3, 5, 10),
+    **options: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Every measure of an estimator on a split; labels unknown to it count as missed."""
+    labels = split.named_labels(names)
+    vocabulary = Vocabulary(list(map(str, estimator.classes_))).extended(labels)
+    scores = estimator.predict_scores(split.documents, max(k))
+    return metrics.evaluate(
+        vocabulary.encode(labels),
+        scores,
+        k,
+        train_counts=estimator.train_counts_,
+        train_documents=estimator.train_documents_,
+        **options,
+    )

@@ -1,0 +1,94 @@
+"""Real data that needs no download: the documentation of the scientific packages installed.
+
+A document is what the docstring of a function or class says, without its list of parameters; its
+labels are the names of these parameters. Files are parsed, not imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+import re
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+from treetop.data.dataset import Dataset, Split
+
+PACKAGES = (
+    "numpy", "scipy", "pandas", "sklearn", "matplotlib", "networkx", "statsmodels", "skimage",
+    "xarray", "sympy", "astropy", "torch", "numba", "hypothesis", "rich", "pytest",
+)  # fmt: skip
+SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,}|={3,})[ \t]*$", re.MULTILINE)
+ENTRY = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*) ?(?::|$)")
+SIGNATURE = re.compile(r"^[\w.]+\(.*?\)[^\n]*$", re.MULTILINE | re.DOTALL)
+TEST_SHARE = 5  # one document in so many is for testing
+SHORTEST = 8  # words
+
+
+def load_docstrings() -> Dataset:
+    """Documents from every package of `PACKAGES` that is installed, split by their text."""
+    splits: dict[str, tuple[list[str], list[list[str]]]] = {"train": ([], []), "test": ([], [])}
+    seen: set[str] = set()
+    for docstring in all_docstrings():
+        text, labels = divide(docstring)
+        key = " ".join(re.findall(r"\w+", text.lower()))
+        # The same text again, as for aliases, would be in both splits.
+        if not labels or key in seen or key.count(" ") < SHORTEST:
+            continue
+        seen.add(key)
+        number = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
+        texts, lists = splits["test" if number % TEST_SHARE == 0 else "train"]
+        texts.append(text)
+        lists.append(labels)
+    return Dataset("docstrings", {name: Split(*pair) for name, pair in splits.items()})
+
+
+def all_docstrings() -> Iterator[str]:
+    """Docstrings of functions, methods and classes, in a fixed order."""
+    for package in PACKAGES:
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            for path in sorted(Path(folder).rglob("*.py")):
+                if "tests" not in path.parts:
+                    yield from docstrings_of(path)
+
+
+def docstrings_of(path: Path) -> Iterator[str]:
+    """Docstrings in one file, those that C functions are given included."""
+    source = path.read_text(encoding="utf-8", errors="replace")
+    if "Parameters\n" not in source:
+        return
+    try:
+        module = ast.parse(source)
+    except SyntaxError:
+        return
+    for node in ast.walk(module):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            yield ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "add_newdoc":
+            for argument in node.args:
+                for part in ast.walk(argument):
+                    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                        yield inspect.cleandoc(part.value)
+
+
+def divide(docstring: str) -> tuple[str, list[str]]:
+    """What a docstring says apart from its parameters, and the parameters' names."""
+    # Docstrings of C functions begin with the signature, which would give the labels away.
+    if docstring.lstrip().split("(")[0].replace(".", "_").isidentifier():
+        docstring = SIGNATURE.sub("", docstring.lstrip(), count=1)
+    starts = list(SECTION.finditer(docstring))
+    said = [docstring[: starts[0].start()]] if starts else [docstring]
+    names: dict[str, None] = {}
+    for section, following in zip_longest(starts, starts[1:]):
+        body = docstring[section.end() : following.start() if following else None]
+        if section[1] in ("Parameters", "Other Parameters"):
+            for line in body.splitlines():
+                if match := ENTRY.match(line):
+                    names.update({name.strip(" *"): None for name in match[1].split(",")})
+        elif section[1] in ("Returns", "Notes", "Yields", "Raises", "Warnings"):
+            said.append(body)
+    return " ".join(" ".join(said).split()), [name for name in names if name]

@@ -1,0 +1,41 @@
+"""Small real data for all tests: docstrings of numpy, parsed once."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import settings
+
+from treetop.data import docstrings
+from treetop.data.dataset import Dataset
+
+# The first example of a test may compile a kernel.
+settings.register_profile("treetop", deadline=None, max_examples=40, derandomize=True)
+settings.load_profile("treetop")
+
+
+@pytest.fixture(scope="session")
+def numpy_docs() -> Dataset:
+    """Docstrings of numpy alone: some 800 documents, 600 labels."""
+    packages = docstrings.PACKAGES
+    docstrings.PACKAGES = ("numpy",)
+    try:
+        return docstrings.load_docstrings()
+    finally:
+        docstrings.PACKAGES = packages
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def random_problem(rng, documents=60, features=40, labels=12, dense=0, density=0.2):
+    """Sparse X (with a dense half if asked) and Y in which every label occurs."""
+    X = sp.random(documents, features, density, "csr", np.float32, rng)
+    Y = sp.random(documents, labels, 0.15, "csr", np.float32, rng)
+    extra = sp.csr_matrix(
+        (np.ones(labels), (np.arange(labels) % documents, np.arange(labels))), Y.shape
+    )
+    Y = sp.csr_matrix(Y + extra)
+    Y.data[:] = 1.0
+    return X, rng.standard_normal((documents, dense)).astype(np.float32), Y

@@ -1,0 +1,43 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+from treetop.features.hybrid import cat, features
+
+
+def test_unsorted_and_duplicate_indices_are_put_right_and_the_input_is_left_alone():
+    messy = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([3, 1, 3]), np.array([0, 3])), (1, 5))
+    before = messy.indices.copy()
+    made = features(messy)
+    assert made.sparse.indices.tolist() == [1, 3]
+    assert made.sparse.data.tolist() == [2.0, 5.0]
+    np.testing.assert_array_equal(messy.indices, before)
+
+
+def test_squared_norms(rng):
+    X = sp.random(7, 9, 0.3, "csr", np.float32, rng)
+    dense = rng.standard_normal((7, 4)).astype(np.float32)
+    expected = (X.toarray() ** 2).sum(axis=1) + (dense**2).sum(axis=1)
+    np.testing.assert_allclose(features(X, dense).squared_norms(), expected, rtol=1e-5)
+
+
+def test_cat_scales_both_halves_and_keeps_empty_ones_finite():
+    X = sp.csr_matrix(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
+    both = cat(X, np.array([[0.0, 0.0], [0.0, 2.0]], np.float32))
+    np.testing.assert_allclose(both.sparse.toarray(), [[0.6, 0.8], [0, 0]], rtol=1e-6)
+    np.testing.assert_allclose(both.dense, [[0, 0], [0, 1]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("sparse", "dense", "message"),
+    [
+        (sp.csr_matrix([[np.nan]]), None, "sparse features contain NaN or infinity"),
+        (None, np.array([[np.inf]]), "dense features contain NaN or infinity"),
+        (sp.csr_matrix((2, 3)), np.zeros((3, 1)), "2 rows"),
+        (None, None, "no features"),
+    ],
+)
+def test_errors(sparse, dense, message):
+    with pytest.raises(TreetopError, match=message):
+        features(sparse, dense)

@@ -1,0 +1,201 @@
+"""tf-idf against scikit-learn, which has the same definitions."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import FeatureUnion
+from sklearn.preprocessing import normalize
+
+from treetop.config import Analyser
+from treetop.errors import TreetopError
+from treetop.features import tokens, unicode
+from treetop.features.tfidf import Tfidf
+
+TEXTS = [
+    "Der große Hund, die KATZE; straße Straße.",
+    "Minä rakastan sinua, Äiti! 42 3.14 foo_bar",
+    "ΟΔΟΣ Ὀδυσσεύς και ΣΟΦΟΣ σοφός",
+    "漢字 かな交じり文 漢字 テスト",
+    "I ❤️ emoji 👩‍👩‍👧 1️⃣ naïve café",
+    "हिन्दी में लिखा हुआ",
+    "",
+    "   ",
+    "the cat and the dog and the cat and the bird",
+    "İstanbul'da bir gün  \n\n yeni   satır",
+    "the dog and der Hund",
+] * 2
+
+
+def slow_words(text: str) -> list[str]:
+    """Runs of letters and digits with the marks that follow them, one character at a time."""
+    words, word = [], ""
+    for character in text.lower():
+        mark = unicodedata.category(character) in ("Mn", "Mc")
+        selector = "VARIATION SELECTOR" in unicodedata.name(character, "")
+        if character.isalnum() or (word and mark and not selector):
+            word += character
+        elif word:
+            words.append(word)
+            word = ""
+    return [*words, word] if word else words
+
+
+def sklearn_twin(analyser: Analyser) -> TfidfVectorizer:
+    words = analyser.unit == "word"
+    return TfidfVectorizer(
+        analyzer="word" if words else "char",
+        tokenizer=(lambda text: [w for w in slow_words(text) if len(w) >= analyser.shortest])
+        if words
+        else None,
+        token_pattern=None,
+        lowercase=words or analyser.lowercase,
+        ngram_range=analyser.ngrams,
+        min_df=analyser.min_df,
+        max_df=analyser.max_df,
+        sublinear_tf=analyser.sublinear,
+        stop_words=list(analyser.stop_words) or None,
+    )
+
+
+def assert_same(texts, analyser, threads=2):
+    ours = Tfidf([analyser], threads)
+    X = ours.fit_transform(texts)
+    names = ours.feature_names()
+    twin = sklearn_twin(analyser)
+    expected = twin.fit_transform(texts)
+    assert sorted(names) == sorted(twin.vocabulary_)
+    columns = [twin.vocabulary_[name] for name in names]
+    np.testing.assert_allclose(X.toarray(), expected[:, columns].toarray(), atol=2e-7)
+    np.testing.assert_array_equal(ours.transform(texts).toarray(), X.toarray())
+
+
+@pytest.mark.parametrize(
+    "analyser",
+    [
+        Analyser(),
+        Analyser(ngrams=(1, 3)),
+        Analyser(ngrams=(2, 3), min_df=3),
+        Analyser(ngrams=(1, 2), max_df=0.3, sublinear=True),
+        Analyser(ngrams=(1, 2), min_df=0.15),
+        Analyser(ngrams=(1, 2), stop_words=("the", "and")),
+        Analyser(shortest=3),
+        Analyser(unit="char", ngrams=(3, 3)),
+        Analyser(unit="char", ngrams=(1, 5), min_df=2),
+        Analyser(unit="char", ngrams=(2, 2), lowercase=False),
+    ],
+)
+def test_same_numbers_as_scikit_learn(analyser):
+    assert_same(TEXTS, analyser)
+
+
+@given(st.lists(st.text(alphabet="ab cé漢Σ ́\n_1", max_size=30), min_size=1, max_size=8))
+def test_any_text_has_the_numbers_of_scikit_learn(texts):
+    if any(slow_words(text) for text in texts):
+        assert_same(texts, Analyser(ngrams=(1, 2)))
+    if any(texts):
+        assert_same(texts, Analyser(unit="char", ngrams=(1, 3)))
+
+
+@given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
+def test_words_of_any_text_are_those_of_the_slow_twin(texts):
+    expected = sorted({word for text in texts for word in slow_words(text)})
+    if expected:
+        assert sorted(Tfidf([Analyser()], 1).fit(texts).feature_names()) == expected
+
+
+def test_max_features_keeps_the_most_frequent_in_the_corpus():
+    texts = ["a a a b", "b c", "c d", "b"]
+    assert set(Tfidf([Analyser(max_features=2)]).fit(texts).feature_names()) == {"a", "b"}
+
+
+def test_features_are_numbered_by_document_frequency():
+    names = Tfidf([Analyser()]).fit(["x y", "y", "y z", "z"]).feature_names()
+    assert names == ["y", "z", "x"]
+
+
+def test_stacked_analysers_are_a_feature_union_scaled_to_length_one():
+    words, characters = Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3))
+    ours = Tfidf([words, characters])
+    X = ours.fit_transform(TEXTS)
+    union = FeatureUnion([("w", sklearn_twin(words)), ("c", sklearn_twin(characters))])
+    expected = normalize(union.fit_transform(TEXTS))
+    assert X.shape == expected.shape
+    np.testing.assert_allclose((X @ X.T).toarray(), (expected @ expected.T).toarray(), atol=1e-6)
+    lengths = np.sqrt(X.multiply(X).sum(axis=1)).A1 if hasattr(X, "A1") else None
+    assert lengths is None or set(np.round(lengths, 6)) <= {0.0, 1.0}
+
+
+def test_streams_spools_and_threads_give_the_same(monkeypatch):
+    analyser = Analyser(ngrams=(1, 3), min_df=2)
+    expected = Tfidf([analyser], 1).fit_transform(TEXTS * 20)
+    monkeypatch.setattr(tokens, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(tokens, "SPOOL_BYTES", 500)
+    streamed = Tfidf([analyser], 3)
+    spool = tokens.Spool(100)
+    block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
+    spool.append(block)
+    spool.append(block)
+    assert all((kept.ids == block.ids).all() for kept in spool.blocks)
+    X = streamed.fit_transform(text for text in TEXTS * 20)
+    np.testing.assert_array_equal(X.toarray(), expected.toarray())
+    blocks = list(streamed.transform_blocks(text for text in TEXTS * 20))
+    assert len(blocks) > 5
+    assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20
+
+
+def test_features_can_be_looked_up():
+    ours = Tfidf([Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(2, 2))]).fit(TEXTS)
+    feature = ours.find_feature("the cat")
+    assert feature is not None
+    assert ours.feature_name(feature) == "the cat"
+    assert ours.find_feature("no such") is None
+    pair = ours.find_feature("ca", analyser=1)
+    assert pair is not None
+    assert ours.feature_name(pair) == "ca"
+
+
+def test_arrays_bring_back_the_same_vectorizer():
+    analysers = (Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3)))
+    ours = Tfidf(analysers)
+    X = ours.fit_transform(TEXTS)
+    again = Tfidf.from_arrays(analysers, ours.arrays(), 1)
+    np.testing.assert_array_equal(again.transform(TEXTS).toarray(), X.toarray())
+
+
+def test_unknown_words_give_an_empty_row():
+    row = Tfidf([Analyser()]).fit(["a b"]).transform(["zzz", "a"])
+    assert row[0].nnz == 0
+    assert row[1].nnz == 1
+
+
+def test_a_fifty_megabyte_document_is_read():
+    X = Tfidf([Analyser()]).fit_transform(["word " * 10_000_000, "other word"])
+    assert X.shape == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["ok", 3], "document 1 is of type int, not a string"),
+        (["", " "], "no feature is left"),
+    ],
+)
+def test_errors_say_what_and_where(texts, message):
+    with pytest.raises(TreetopError, match=message):
+        Tfidf([Analyser()]).fit(texts)
+
+
+def test_the_tables_of_the_package_are_those_of_unicode():
+    with np.load(unicode.FILE) as tables:
+        kept = {name: tables[name] for name in tables.files}
+    if unicodedata.unidata_version == "14.0.0":
+        for name, values in unicode.measure().items():
+            np.testing.assert_array_equal(kept[name], values)
+    classes = unicode.character_classes()
+    assert classes[ord("a")] == classes[ord("漢")] == classes[ord("9")] == 1
+    assert classes[ord("_")] == 0
+    assert unicode.lower_case()[ord("Ä")] == ord("ä")

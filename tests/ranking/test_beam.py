@@ -1,0 +1,168 @@
+"""Beam search against dense numpy."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from tests.conftest import random_problem
+from treetop.config import RankerSettings
+from treetop.errors import TreetopError
+from treetop.features.hybrid import features
+from treetop.labels import tree as trees
+from treetop.labels.pifa import pifa
+from treetop.ranking.ranker import shortlist, train_ranker
+from treetop.ranking.scores import score_kind
+
+TRANSFORMS = {
+    "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
+    "l1-hinge": lambda v: np.exp(-np.maximum(1 - v, 0)),
+    "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
+}
+
+
+def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
+    X, extra, Y = random_problem(rng, 120, 60, labels, dense)
+    X = features(X, extra)
+    made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), 10, 0, 1, None)
+    chosen = RankerSettings(**{"threshold": 0.02, "tolerance": 0.05, **settings})
+    return X, Y, train_ranker(X, Y, made, chosen, 0, 2)
+
+
+def raw_scores(ranker, X):
+    """Raw scores of every node of every level, by dense products."""
+    weights, dense_columns = ranker.weights, X.dense.shape[1]
+    nodes = int(weights.child_ptr[-1])
+    W = np.zeros((X.sparse.shape[1] + dense_columns, nodes))
+    values = weights.pairs.view(np.float32)
+    for feature in range(X.sparse.shape[1]):
+        for place in range(weights.row_ptr[feature], weights.row_ptr[feature + 1]):
+            cluster, at = weights.rows[place]
+            first, last = weights.child_ptr[cluster], weights.child_ptr[cluster + 1]
+            if at < 0:
+                vectors = weights.full[-1 - at :][: -(-(last - first) // 16)].ravel()
+                W[feature, first:last] = vectors[: last - first]
+            else:
+                for pair in range(at + 1, at + 1 + weights.pairs[at, 0]):
+                    W[feature, first + weights.pairs[pair, 0]] = values[pair, 1]
+    for cluster in range(weights.child_ptr.size - 1):
+        first, last = weights.child_ptr[cluster], weights.child_ptr[cluster + 1]
+        block = weights.dense[dense_columns * first : dense_columns * last]
+        W[X.sparse.shape[1] :, first:last] = block.reshape(dense_columns, last - first)
+    return np.hstack([X.sparse.toarray(), X.dense]) @ W + weights.biases
+
+
+def slow_search(ranker, X, beam, top, transform, allowed=None):
+    """Search level by level with full sorts; {label: score} for each document."""
+    raw, tree = raw_scores(ranker, X), ranker.tree
+    offsets = np.append(0, np.cumsum(tree.sizes))
+    results = []
+    for row in range(X.rows):
+        reached = {0: 1.0}
+        for level in range(1, tree.depth + 1):
+            pointers, scored = tree.child_ptr[level - 1], {}
+            for parent, score in reached.items():
+                for node in range(pointers[parent], pointers[parent + 1]):
+                    scored[node] = score * transform(raw[row, offsets[level - 1] + node])
+            if level == tree.depth and allowed is not None:
+                scored = {n: s for n, s in scored.items() if tree.label_of[n] in allowed}
+            width = top if level == tree.depth else beam
+            best = sorted(scored, key=lambda node: -scored[node])[:width]
+            reached = {node: scored[node] for node in best}
+        results.append({int(tree.label_of[node]): score for node, score in reached.items()})
+    return results
+
+
+def assert_rows(found, expected):
+    for row, wanted in enumerate(expected):
+        got = found[row]
+        assert set(got.indices) == set(wanted)
+        for label, score in zip(got.indices, got.data, strict=True):
+            assert score == pytest.approx(wanted[label], rel=2e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+@pytest.mark.parametrize("dense", [0, 6])
+@pytest.mark.parametrize("beam", [2, 20])
+def test_search_is_the_slow_twins(rng, name, dense, beam):
+    X, _, ranker = model(rng, dense, score=name)
+    found = ranker.predict(X, 7, 2, beam)
+    assert_rows(found, slow_search(ranker, X, beam, 7, TRANSFORMS[name]))
+    for row in range(X.rows):
+        assert (np.diff(found[row].data) <= 0).all()
+
+
+def test_log_versions_are_logarithms(rng):
+    X, _, ranker = model(rng)
+    plain = ranker.predict(X, 5, 1)
+    logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score="log-l3-hinge"))
+    np.testing.assert_allclose(np.exp(logs.predict(X, 5, 1).data), plain.data, rtol=1e-5)
+
+
+def test_identity_is_the_labels_own_score(rng):
+    X, _, ranker = model(rng, sizes=(), score="identity")
+    found = ranker.predict(X, 40, 1)
+    raw = raw_scores(ranker, X)
+    np.testing.assert_allclose(
+        found.toarray(), raw[:, ranker.tree.node_of], rtol=1e-3, atol=1e-5
+    )
+
+
+def test_one_document_at_a_time_gives_the_same_as_all_together(rng):
+    X, _, ranker = model(rng, 3)
+    together = ranker.predict(X, 5, 2)
+    for row in range(0, X.rows, 7):
+        alone = ranker.predict(X[row : row + 1], 5, 1)
+        np.testing.assert_array_equal(alone.indices, together[row].indices)
+        np.testing.assert_array_equal(alone.data, together[row].data)
+
+
+def test_an_allow_list_restricts_and_does_not_cost_reach(rng):
+    X, _, ranker = model(rng)
+    allowed = np.array([1, 5, 6])
+    found = ranker.predict(X, 10, 2, 20, allowed)
+    assert set(found.indices) <= {1, 5, 6}
+    assert_rows(found, slow_search(ranker, X, 20, 10, TRANSFORMS["l3-hinge"], set(allowed)))
+    # Even with a beam of one some allowed label is reached for every document.
+    assert (np.diff(ranker.predict(X, 1, 2, 1, allowed).indptr) == 1).all()
+
+
+def test_candidates_are_all_scored_whatever_the_beam(rng):
+    X, Y, ranker = model(rng)
+    candidates = sp.random(X.rows, Y.shape[1], 0.1, "csr", np.float32, rng)
+    found = ranker.predict(X, 40, 2, 1, candidates=candidates)
+    everything = slow_search(ranker, X, 100, 100, TRANSFORMS["l3-hinge"])
+    for row in range(X.rows):
+        assert set(found[row].indices) == set(candidates[row].indices)
+        for label, score in zip(found[row].indices, found[row].data, strict=True):
+            assert score == pytest.approx(everything[row][label], rel=2e-4, abs=1e-6)
+
+
+def test_top_larger_than_the_number_of_labels(rng):
+    X, _, ranker = model(rng)
+    assert ranker.predict(X, 1000, 1, 100)[0].nnz == 40
+
+
+def test_an_empty_document_gets_labels_by_bias_alone(rng):
+    _, _, ranker = model(rng, bias=1.0)
+    empty = features(sp.csr_matrix((2, 60), dtype=np.float32))
+    assert (np.diff(ranker.predict(empty, 3, 1).indptr) == 3).all()
+
+
+@pytest.mark.parametrize("kind", ["true", "beam", "both"])
+def test_training_on_each_shortlist_finds_most_training_labels(rng, kind):
+    X, Y, ranker = model(rng, shortlist=kind, lambda_=0.01)
+    best = ranker.predict(X, 1, 2, 20).indices
+    assert np.asarray(Y[np.arange(X.rows), best]).mean() > 0.8
+
+
+def test_shortlist_is_the_union_of_beam_and_true_parents():
+    P = sp.csr_matrix(np.array([[0.9, 0, 0], [0, 0.2, 0]]))
+    Y = sp.csr_matrix(np.array([[0, 0, 2.0], [0, 1.0, 0]]))
+    np.testing.assert_array_equal(shortlist(P, Y).toarray(), [[1, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(shortlist(None, Y).toarray(), [[0, 0, 1], [0, 1, 0]])
+    np.testing.assert_array_equal(shortlist(P, None).toarray(), [[1, 0, 0], [0, 1, 0]])
+
+
+def test_an_unknown_score_is_an_error():
+    with pytest.raises(TreetopError, match="score 'l0-hinge' is not known: choose one of"):
+        score_kind("l0-hinge")

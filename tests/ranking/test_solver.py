@@ -1,0 +1,146 @@
+"""The solver against scikit-learn's LIBLINEAR and against a plain optimiser."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.svm import LinearSVC
+
+from tests.conftest import random_problem
+from treetop.config import RankerSettings
+from treetop.features.hybrid import features
+from treetop.labels import tree
+from treetop.progress import Silent
+from treetop.ranking.solver import costs, plan, solve_level
+
+EXACT = RankerSettings(
+    threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
+)
+
+
+def with_settings(**changes):
+    return RankerSettings(**{**vars(EXACT), **changes})
+
+
+def solve_flat(X, R, settings, threads=2):
+    M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
+    made = solve_level(X, R, M, np.array([0, R.shape[1]]), settings, 0, threads, Silent(), "")
+    return dense_weights(made[0], X.sparse.shape[1])
+
+
+def dense_weights(cluster, columns):
+    """Weights of a cluster, features x children, with the dense half below, and the biases."""
+    W = np.zeros((columns, cluster.biases.size), np.float32)
+    sizes = np.diff(cluster.ends, prepend=0)
+    W[np.repeat(cluster.features, sizes), cluster.children] = cluster.values
+    return np.vstack([W, cluster.dense]), cluster.biases
+
+
+def losses(kind, margins):
+    if kind == "logistic":
+        return np.logaddexp(0, -margins)
+    gap = np.maximum(1 - margins, 0)
+    return gap**2 if kind == "squared-hinge" else gap
+
+
+def objective(w, x, y, c, kind):
+    """½‖w‖² + Σ c loss(y w·x)."""
+    return 0.5 * w @ w + (c * losses(kind, y * (x @ w))).sum()
+
+
+@pytest.mark.parametrize("labels", [1, 3, 7, 20])
+def test_squared_hinge_is_liblinears(rng, labels):
+    X, _, Y = random_problem(rng, labels=labels)
+    W, _ = solve_flat(features(X), Y, EXACT)
+    for label in range(labels):
+        y = np.where(Y[:, [label]].toarray().ravel() > 0, 1, -1)
+        twin = LinearSVC(C=1.0, fit_intercept=False, tol=1e-8, max_iter=100_000).fit(X, y)
+        np.testing.assert_allclose(W[:, label], twin.coef_.ravel(), atol=2e-3)
+
+
+@pytest.mark.parametrize("kind", ["squared-hinge", "hinge", "logistic"])
+@pytest.mark.parametrize("dense", [0, 5])
+def test_every_loss_reaches_the_optimum_of_the_objective(rng, kind, dense):
+    X, extra, Y = random_problem(rng, 40, 12, 3, dense)
+    settings = with_settings(loss=kind, bias=0.7, lambda_=0.8, alpha=0.5, cost_sensitive=True)
+    W, biases = solve_flat(features(X, extra), Y, settings)
+    x = np.hstack([X.toarray(), extra, np.full((40, 1), 0.7)]).astype(float)
+    hat = Y.toarray() / Y.toarray().sum(axis=1, keepdims=True).clip(1)
+    for label in range(3):
+        positive = Y[:, [label]].toarray().ravel() > 0
+        c = np.where(positive, hat[:, label], 0.5) / (2 * 0.8)
+        y = np.where(positive, 1.0, -1.0)
+        ours = np.append(W[:, label], biases[label] / 0.7)
+        best = minimize(objective, np.zeros(x.shape[1]), (x, y, c, kind), "L-BFGS-B").fun
+        slack = 2e-2 if kind == "hinge" else 1e-4  # L-BFGS is only near the optimum of the hinge
+        assert objective(ours, x, y, c, kind) <= best * (1 + slack) + 1e-6
+
+
+def test_costs_are_the_papers():
+    # λ = 0.25, so C = 2; the document has relevance 3 and 1, so R̂ is 3/4 and 1/4
+    R = sp.csr_matrix(np.array([[3.0, 1.0, 0.0]], np.float32))
+    positives, negative = costs(R, RankerSettings(lambda_=0.25, alpha=0.1, cost_sensitive=True))
+    np.testing.assert_allclose(positives.toarray(), [[1.5, 0.5, 0.0]])
+    assert negative == pytest.approx(0.2)
+    plain, negative = costs(R, RankerSettings(lambda_=0.25, alpha=0.1, cost_sensitive=False))
+    np.testing.assert_allclose(plain.toarray(), [[2.0, 2.0, 0.0]])
+    assert negative == pytest.approx(0.2)
+
+
+def test_a_cluster_learns_from_its_own_documents_only(rng):
+    X, _, Y = random_problem(rng, 50, 30, 8)
+    X, child_ptr = features(X), np.array([0, 3, 8])
+    M = sp.random(50, 2, 0.4, "csr", np.float32, rng)
+    M.data[:] = 1
+    made = solve_level(X, Y, M, child_ptr, EXACT, 0, 2, Silent(), "")
+    for cluster, (first, last) in enumerate([(0, 3), (3, 8)]):
+        rows = np.flatnonzero(M[:, [cluster]].toarray().ravel())
+        alone, _ = solve_flat(X[rows], sp.csr_matrix(Y[rows][:, first:last]), EXACT)
+        # A positive outside the shortlist must not leak in from a stale row number either.
+        inside = sp.csr_matrix(Y.multiply(sp.csr_matrix(M[:, [cluster]])))
+        assert inside.nnz <= Y.nnz
+        got, _ = dense_weights(made[cluster], 30)
+        np.testing.assert_allclose(got, alone, atol=2e-3)
+
+
+def test_pruning_by_threshold_and_by_count(rng):
+    X, _, Y = random_problem(rng)
+    whole, _ = solve_flat(features(X), Y, EXACT)
+    cut, _ = solve_flat(features(X), Y, with_settings(threshold=0.2))
+    np.testing.assert_allclose(cut, np.where(np.abs(whole) > 0.2, whole, 0), atol=1e-6)
+    few, _ = solve_flat(features(X), Y, with_settings(max_weights=5))
+    for label in range(Y.shape[1]):
+        kept = np.flatnonzero(few[:, label])
+        assert kept.size == 5
+        assert set(kept) == set(np.argsort(-np.abs(whole[:, label]))[:5])
+
+
+def test_weights_do_not_depend_on_threads(rng):
+    X, _, Y = random_problem(rng, 80, 40, 40)
+    one = solve_flat(features(X), Y, RankerSettings(), threads=1)
+    many = solve_flat(features(X), Y, RankerSettings(), threads=6)
+    np.testing.assert_array_equal(one[0], many[0])
+    np.testing.assert_array_equal(one[1], many[1])
+
+
+@given(st.lists(st.integers(1, 70), min_size=1, max_size=6), st.integers(1, 8), st.integers(0, 3))
+def test_a_plan_covers_every_child_once_in_whole_blocks(sizes, threads, seed):
+    child_ptr = np.append(0, np.cumsum(sizes))
+    rows = np.random.default_rng(seed).integers(0, 100, len(sizes))
+    tasks = plan(rows, child_ptr, 100, 10**6, threads)
+    covered = sorted(child for task in tasks for child in range(task.first_child, task.last_child))
+    assert covered == list(range(child_ptr[-1]))
+    assert all((task.first_child - child_ptr[task.cluster]) % 16 == 0 for task in tasks)
+
+
+def test_an_empty_cluster_gets_no_weights(rng):
+    X, _, Y = random_problem(rng, 20, 10, 4)
+    M = sp.csr_matrix((20, 2), dtype=np.float32)
+    made = solve_level(features(X), Y, M, np.array([0, 2, 4]), EXACT, 0, 1, Silent(), "")
+    assert [cluster.values.size for cluster in made] == [0, 0]
+
+
+def test_flat_tree_has_one_cluster():
+    assert tree.flat(3).child_ptr[0].tolist() == [0, 3]

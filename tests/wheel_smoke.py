@@ -1,0 +1,20 @@
+"""Run against an installed wheel in an environment that holds nothing else."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+treetop = sys.argv[1]
+with tempfile.TemporaryDirectory() as name:
+    folder = Path(name)
+    (folder / "train.txt").write_text("red apple\ngreen pear\nred cherry\ngreen grass\n" * 5)
+    (folder / "train.labels").write_text("red\tfruit\ngreen\tfruit\nred\tfruit\ngreen\n" * 5)
+    subprocess.run([treetop, "train", folder, "-o", folder / "model"], check=True)
+    out = subprocess.run(
+        [treetop, "predict", folder / "model", "-k", "1"],
+        check=True, input="a green field\n", capture_output=True, text=True,
+    )  # fmt: skip
+    assert json.loads(out.stdout)["labels"][0]["label"] == "green", out.stdout
+print("the wheel trains and predicts")
