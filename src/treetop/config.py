@@ -43,7 +43,7 @@ class RankerSettings:
     max_weights: int | None = None
     shortlist: str = "both"
     beam: int = 10
-    score: str = "l3-hinge"
+    score_transform: str = "l3-hinge"
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LinearSettings:
     max_weights: int | None = None  # weights kept a label, the largest
     shortlist: str = "both"  # negatives from true parents (true), from the beam (beam), or both
     beam: int = 10  # nodes followed at each level
-    score: str = "l3-hinge"  # what a raw score is worth, see docs
+    score_transform: str = "l3-hinge"  # what a raw score is worth, see docs
     # The run
     seed: int = 0
     threads: int | None = None  # null: every core
@@ -109,7 +109,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "branching": 100, "leaf": 100, "balanced": False, "trees": 3, "shortlist": "true",
         "cost_sensitive": False,
     },
-    "one-vs-all": {"tree": "flat", "cost_sensitive": False, "threshold": 0.01, "score": "identity"},
+    "one-vs-all": {"tree": "flat", "cost_sensitive": False, "threshold": 0.01, "score_transform": "identity"},
     "fast": {"ngrams": "word:1", "shortlist": "true", "tolerance": 1.0, "passes": 5},
 }  # fmt: skip
 

@@ -343,6 +343,8 @@ def read_features(X: Any) -> Features:
 
 def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
     """Y and the label names, from any of the forms `fit` takes."""
+    if isinstance(y, np.ndarray) and y.dtype.kind == "c":
+        raise TreetopError("Complex data not supported")
     if y is None:
         raise TreetopError("requires y to be passed, but the target y is None")
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
@@ -382,6 +384,12 @@ def check_names(names: np.ndarray) -> None:
 
 def check_rows(X: Features, Y: sp.csr_matrix) -> None:
     """Raise unless there are as many documents as lines of labels, and at least one."""
+    if X.rows == 0:
+        raise TreetopError("there are no documents")
+    if X.sparse.shape[1] + X.dense.shape[1] == 0:
+        raise TreetopError(
+            f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required."
+        )
     if X.rows != Y.shape[0]:
         raise TreetopError(
             f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"

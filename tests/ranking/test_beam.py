@@ -84,7 +84,7 @@ def assert_rows(found, expected):
 @pytest.mark.parametrize("dense", [0, 6])
 @pytest.mark.parametrize("beam", [2, 20])
 def test_search_is_the_slow_twins(rng, name, dense, beam):
-    X, _, ranker = model(rng, dense, score=name)
+    X, _, ranker = model(rng, dense, score_transform=name)
     found = ranker.predict(X, 7, 2, beam)
     assert_rows(found, slow_search(ranker, X, beam, 7, TRANSFORMS[name]))
     for row in range(X.rows):
@@ -94,12 +94,12 @@ def test_search_is_the_slow_twins(rng, name, dense, beam):
 def test_log_versions_are_logarithms(rng):
     X, _, ranker = model(rng)
     plain = ranker.predict(X, 5, 1)
-    logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score="log-l3-hinge"))
+    logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score_transform="log-l3-hinge"))
     np.testing.assert_allclose(np.exp(logs.predict(X, 5, 1).data), plain.data, rtol=1e-5)
 
 
 def test_identity_is_the_labels_own_score(rng):
-    X, _, ranker = model(rng, sizes=(), score="identity")
+    X, _, ranker = model(rng, sizes=(), score_transform="identity")
     found = ranker.predict(X, 40, 1)
     raw = raw_scores(ranker, X)
     np.testing.assert_allclose(

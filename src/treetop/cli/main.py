@@ -107,11 +107,12 @@ def inspect_data(
 def main() -> None:
     """Run, and turn errors a user can cause into one line and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False)
+        sys.exit(code if isinstance(code, int) else 0)
     except TreetopError as error:
         print(f"treetop: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, typer.Abort):
         print("treetop: stopped; nothing was left half-written", file=sys.stderr)
         sys.exit(130)
     except BrokenPipeError:
@@ -119,4 +120,10 @@ def main() -> None:
         sys.exit(1)
     except MemoryError:
         print("treetop: out of memory: try --preset fast or fewer features", file=sys.stderr)
+        sys.exit(2)
+    except Exception as error:
+        if not hasattr(error, "show"):
+            raise
+        # A wrong option or argument: typer's own message.
+        error.show()
         sys.exit(2)

@@ -56,10 +56,18 @@ def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
             raise TreetopError(
                 f"labels of document {number} are the string {line!r}: give a list of names"
             )
-        names.update(line)
+        try:
+            names.update(line)
+        except TypeError:
+            raise TreetopError(
+                f"Unknown label type: labels of document {number} are {line!r}: "
+                "give a list of names"
+            ) from None
     for name in names:
         if not isinstance(name, str):
-            raise TreetopError(f"label {name!r} is of type {type(name).__name__}, not a string")
+            raise TreetopError(
+                f"Unknown label type: label {name!r} is of type {type(name).__name__}, not a string"
+            )
     return Vocabulary(sorted(names))
 
 

@@ -63,7 +63,7 @@ class Ranker:
             restricted = (candidates.indptr.astype(np.int64), nodes)
         nodes, scores, counts = beam_search(
             *(self.weights, X, self.tree.depth, beam or self.settings.beam, min(top, labels)),
-            *(score_kind(self.settings.score), threads, allowed, restricted),
+            *(score_kind(self.settings.score_transform), threads, allowed, restricted),
         )
         found = np.arange(nodes.shape[1]) < counts[:, None]
         names = self.tree.label_of[np.where(found, nodes - leaves, 0)]
@@ -116,7 +116,7 @@ def predicted_nodes(
 ) -> sp.csr_matrix:
     """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
     weights = assemble(clusters, tree, X.sparse.shape[1])
-    score = score_kind(settings.score)
+    score = score_kind(settings.score_transform)
     nodes, scores, counts = beam_search(weights, X, level, settings.beam, settings.beam, score, threads)
     size = tree.sizes[level - 1]
     found = to_csr(nodes - (weights.child_ptr[-1] - size), scores, counts, size)

@@ -1,0 +1,65 @@
+import threading
+import time
+
+import pytest
+
+from treetop import parallel
+
+
+def test_results_come_in_the_order_of_the_tasks():
+    def work(task, _):
+        time.sleep(0.002 * (5 - task))
+        return task * task
+
+    assert parallel.run(work, range(5), 3) == [0, 1, 4, 9, 16]
+
+
+def test_an_error_stops_the_others_and_reaches_the_caller():
+    done = []
+
+    def work(task, cancel):
+        if task == 0:
+            raise ValueError("task 0")
+        while not cancel[0]:
+            time.sleep(0.001)
+        done.append(task)
+
+    with pytest.raises(ValueError, match="task 0"):
+        parallel.run(work, range(10), 2)
+    assert len(done) <= 1
+
+
+def test_an_interrupt_sets_cancel(monkeypatch):
+    seen = threading.Event()
+
+    def work(_, cancel):
+        while not cancel[0]:
+            time.sleep(0.001)
+        seen.set()
+
+    join = threading.Thread.join
+    calls = []
+
+    def interrupted(self, timeout=None):
+        if not calls:
+            calls.append(1)
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parallel.run(work, [0], 1)
+    assert seen.is_set()
+
+
+def test_ranges_cover_everything_once():
+    for count in (1, 2, 7, 100):
+        for parts in (1, 3, 8):
+            edges = parallel.ranges(count, parts)
+            assert [n for first, last in edges for n in range(first, last)] == list(range(count))
+            assert all(first < last for first, last in edges)
+
+
+def test_threads():
+    assert parallel.thread_count(3) == 3
+    assert parallel.thread_count(None) >= 1

@@ -1,0 +1,178 @@
+"""The model folder: whole or not there at all."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import treetop
+from treetop import store
+from treetop.errors import TreetopError
+
+TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
+LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
+
+
+@pytest.fixture
+def model():
+    return treetop.XRLinear(threads=1).fit(TEXTS, LABELS)
+
+
+@pytest.fixture
+def folder(model, tmp_path):
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def test_our_files_are_safetensors_and_theirs_are_read(tmp_path, rng):
+    arrays = {
+        "a": rng.random((3, 4)).astype(np.float32),
+        "b": np.arange(5),
+        "c": np.frombuffer(b"xyz", np.uint8),
+        "empty": np.empty((0, 2), np.int32),
+    }
+    store.write_arrays(tmp_path / "ours", arrays)
+    for name, values in load_file(tmp_path / "ours").items():
+        np.testing.assert_array_equal(values, arrays[name])
+    save_file(arrays, tmp_path / "theirs")
+    for name, values in store.read_arrays(tmp_path / "theirs").items():
+        np.testing.assert_array_equal(values, arrays[name])
+        assert values.dtype == arrays[name].dtype
+
+
+def test_a_loaded_model_predicts_the_same(model, folder):
+    again = treetop.load(folder)
+    assert again.predict(TEXTS) == model.predict(TEXTS)
+    assert list(again.classes_) == list(model.classes_)
+    assert again.get_params() == model.get_params()
+    assert (folder / "README.md").read_text().startswith("# A treetop model")
+
+
+def test_names_of_any_script_survive(tmp_path):
+    labels = [["Käse", "漢字"], ["a b\tc", " x "], ["\u2028"], ["ok"]]
+    treetop.XRLinear().fit(["a", "b", "c", "d"] * 2, labels * 2).save(tmp_path / "m")
+    assert set(treetop.load(tmp_path / "m").classes_) == {name for line in labels for name in line}
+
+
+def test_weights_are_mapped_not_read(folder):
+    weights = treetop.load(folder).rankers_[0].weights
+    assert not weights.full.flags.writeable
+    assert not weights.full.flags.owndata
+
+
+def change(path, content):
+    path.write_bytes(content(path.read_bytes()))
+
+
+def flip(content):
+    middle = len(content) - 5
+    return content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: (f / "labels.txt").unlink(), "labels.txt: missing"),
+        (lambda f: (f / "ranker.safetensors").unlink(), "ranker.safetensors: missing"),
+        (lambda f: (f / "config.json").unlink(), "config.json is missing"),
+        (lambda f: change(f / "config.json", lambda c: c[:-30]), "config.json: damaged"),
+        (lambda f: change(f / "ranker.safetensors", lambda c: c[:-8]), "bytes instead of"),
+        (lambda f: change(f / "ranker.safetensors", flip), "checksum differs"),
+        (lambda f: change(f / "tfidf.safetensors", flip), "checksum differs"),
+        (
+            lambda f: change(f / "config.json", lambda c: c.replace(b'"treetop": 1', b'"treetop": 9')),
+            "made by a newer treetop",
+        ),
+    ],
+)
+def test_a_damaged_folder_is_one_clear_line(folder, damage, message):
+    damage(folder)
+    with pytest.raises(TreetopError, match=message) as error:
+        treetop.load(folder)
+    assert "\n" not in str(error.value)
+
+
+def test_no_folder():
+    with pytest.raises(TreetopError, match="no such model folder"):
+        treetop.load("/nowhere/at/all")
+
+
+def test_saving_over_something_else_is_refused(model, tmp_path):
+    (tmp_path / "important").mkdir()
+    (tmp_path / "important" / "thesis.txt").write_text("years of work")
+    with pytest.raises(TreetopError, match="exists and is not a treetop model"):
+        model.save(tmp_path / "important")
+    assert (tmp_path / "important" / "thesis.txt").exists()
+
+
+def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monkeypatch):
+    before = (folder / "config.json").read_text()
+
+    def full_disk(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store, "write_config", full_disk)
+    with pytest.raises(TreetopError, match="cannot be written .No space left on device"):
+        model.save(folder)
+    assert (folder / "config.json").read_text() == before
+    assert os.listdir(folder.parent) == ["model"]
+
+
+def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monkeypatch):
+    monkeypatch.setattr(store, "exchange", lambda *_: False)
+    model.save(folder, {"P@1": 0.5})
+    assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
+    assert os.listdir(folder.parent) == ["model"]
+
+
+@pytest.mark.slow
+def test_a_killed_save_leaves_the_old_model_whole(folder, tmp_path):
+    script = textwrap.dedent(f"""
+        import treetop
+        model = treetop.load({str(folder)!r})
+        print("ready", flush=True)
+        while True:
+            model.save({str(folder)!r})
+    """)
+    for pause in (0.01, 0.03, 0.05, 0.08):
+        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        child.stdout.readline()
+        time.sleep(pause)
+        child.send_signal(signal.SIGKILL)
+        child.wait()
+        treetop.load(folder, verify=True).predict(["red apple"])
+
+
+def test_a_large_model_opens_in_a_moment(folder, tmp_path):
+    """A sparse file of 5 GB stands for the weights of a large model: opening must not read it."""
+    path = folder / "ranker.safetensors"
+    config = json.loads((folder / "config.json").read_text())
+    size = 5 << 30
+    with path.open("r+b") as file:
+        length = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(length))
+        end = max(entry["data_offsets"][1] for entry in header.values())
+        header["padding"] = {
+            "dtype": "U8", "shape": [size - end], "data_offsets": [end, size],
+        }  # fmt: skip
+        body = file.read()
+    text = json.dumps(header).encode()
+    text += b" " * (-(len(text) + 8) % 64)
+    with path.open("wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text + body)
+        file.truncate(8 + len(text) + size)
+    config["files"]["ranker.safetensors"]["bytes"] = path.stat().st_size
+    (folder / "config.json").write_text(json.dumps(config))
+    treetop.load(folder)
+    started = time.perf_counter()
+    model = treetop.load(folder)
+    assert time.perf_counter() - started < 1.0
+    assert model.predict(["red apple"], k=1)[0]
