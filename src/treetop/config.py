@@ -35,8 +35,8 @@ class RankerSettings:
     loss: str = "squared-hinge"
     lambda_: float = 0.5
     alpha: float = 1.0
-    cost_sensitive: bool = True
-    bias: float = 1.0
+    cost_sensitive: bool = False
+    bias: float = 0.0
     passes: int = 20
     tolerance: float = 0.3
     threshold: float = 0.1
@@ -52,9 +52,9 @@ class LinearSettings:
 
     # Text features
     ngrams: str = "word:1-2"  # analysers joined by +, such as word:1-2+char:3
-    min_df: int | float = 2  # documents an n-gram must be in: a count, or a share if a float
+    min_df: int | float = 1  # documents an n-gram must be in: a count, or a share if a float
     max_df: int | float = 1.0  # documents an n-gram may be in at most
-    max_features: int | None = None  # features kept an analyser, the most frequent
+    max_features: int | None = 500_000  # features kept an analyser, the most frequent
     sublinear: bool = True  # 1 + ln(count) instead of the count
     stop_words: tuple[str, ...] = ()  # words left out before n-grams are formed
     lowercase: bool = True  # fold case
@@ -72,8 +72,8 @@ class LinearSettings:
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
     lambda_: float = 0.5  # λ of the paper
     alpha: float = 1.0  # α of the paper: weight of a negative
-    cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
-    bias: float = 1.0  # value of a constant feature; 0: none
+    cost_sensitive: bool = False  # R̂ of the paper; False: every positive weighs 1
+    bias: float = 0.0  # value of a constant feature; 0: none
     passes: int = 20  # passes of coordinate descent at most
     tolerance: float = 0.3  # stop when no step is larger
     threshold: float = 0.1  # weights below are dropped

@@ -10,6 +10,8 @@ import typer
 
 from treetop.errors import TreetopError
 
+INTERRUPTED = 130
+
 app = typer.Typer(
     help="Tag text with labels from a vocabulary of thousands to millions.",
     no_args_is_help=True,
@@ -108,13 +110,15 @@ def main() -> None:
     """Run, and turn errors a user can cause into one line and exit code 2."""
     try:
         code = app(standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
         sys.exit(code if isinstance(code, int) else 0)
     except TreetopError as error:
         print(f"treetop: {' '.join(str(error).split())}", file=sys.stderr)
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         print("treetop: stopped; nothing was left half-written", file=sys.stderr)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
