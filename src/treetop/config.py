@@ -33,17 +33,17 @@ class RankerSettings:
     """How the linear rankers are trained and searched."""
 
     loss: str = "squared-hinge"
-    lambda_: float = 0.5
+    lambda_: float = 0.35
     alpha: float = 1.0
     cost_sensitive: bool = False
-    bias: float = 0.0
+    bias: float | None = None
     passes: int = 20
     tolerance: float = 0.3
     threshold: float = 0.1
     max_weights: int | None = None
-    shortlist: str = "both"
+    shortlist: str = "true"
     beam: int = 10
-    score_transform: str = "l3-hinge"
+    score_transform: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -60,27 +60,28 @@ class LinearSettings:
     lowercase: bool = True  # fold case
     shortest_word: int = 1  # characters a word must have
     # Label tree
-    tree: str = "auto"  # level sizes such as 16-256-L; auto: by branching and leaf; flat: no tree
+    tree: str = "auto"  # level sizes such as 16-256-L; flat: no tree; auto: by the next four
+    flat_labels: int = 3000  # up to so many labels an auto tree is flat: all labels are negatives
     branching: int = 16  # children a node of an auto tree has at most
     leaf: int = 100  # labels a cluster of an auto tree has at most
     balanced: bool = True  # sibling clusters of the same size; False: k-means as in Bonsai
     label_features: str = "pifa"  # pifa as in the paper; pifa-pecos scales rows of Y first
     tree_features: int | None = 256  # largest features of a label that decide its cluster; null: all
     tree_passes: int = 20  # passes of k-means at most
-    trees: int = 1  # models with different trees, averaged
+    trees: int = 3  # models with different trees, averaged; a flat tree needs only one
     # Rankers: ½‖w‖² + Σ C R̂ loss, C = 1/(2 lambda_)
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
-    lambda_: float = 0.5  # λ of the paper
+    lambda_: float = 0.35  # λ of the paper
     alpha: float = 1.0  # α of the paper: weight of a negative
     cost_sensitive: bool = False  # R̂ of the paper; False: every positive weighs 1
-    bias: float = 0.0  # value of a constant feature; 0: none
+    bias: float | None = None  # value of a constant feature; 0: none; null: 1 if flat, else 0
     passes: int = 20  # passes of coordinate descent at most
     tolerance: float = 0.3  # stop when no step is larger
     threshold: float = 0.1  # weights below are dropped
     max_weights: int | None = None  # weights kept a label, the largest
-    shortlist: str = "both"  # negatives from true parents (true), from the beam (beam), or both
+    shortlist: str = "true"  # negatives from true parents (true), the beam (beam), or both
     beam: int = 10  # nodes followed at each level
-    score_transform: str = "l3-hinge"  # what a raw score is worth, see docs
+    score_transform: str = "auto"  # what a raw score is worth; auto: l3-hinge, sigmoid if flat
     # The run
     seed: int = 0
     threads: int | None = None  # null: every core
@@ -103,14 +104,16 @@ class LinearSettings:
 PRESETS: dict[str, dict[str, Any]] = {
     "xr-linear": {},
     "parabel": {
-        "branching": 2, "leaf": 100, "trees": 3, "shortlist": "true", "cost_sensitive": False,
+        "flat_labels": 0, "branching": 2, "leaf": 100,
     },
     "bonsai": {
-        "branching": 100, "leaf": 100, "balanced": False, "trees": 3, "shortlist": "true",
-        "cost_sensitive": False,
+        "flat_labels": 0, "branching": 100, "leaf": 100, "balanced": False,
     },
-    "one-vs-all": {"tree": "flat", "cost_sensitive": False, "threshold": 0.01, "score_transform": "identity"},
-    "fast": {"ngrams": "word:1", "shortlist": "true", "tolerance": 1.0, "passes": 5},
+    "one-vs-all": {"tree": "flat", "threshold": 0.01},
+    "fast": {"ngrams": "word:1", "trees": 1, "tolerance": 1.0, "passes": 5},
+    "paper": {
+        "trees": 1, "flat_labels": 0, "shortlist": "both", "cost_sensitive": True, "lambda_": 0.5,
+    },
 }  # fmt: skip
 
 CHOICES = {

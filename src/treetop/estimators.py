@@ -115,6 +115,8 @@ class XRLinear:
             rankers.append(
                 train_ranker(features, Y, label_tree, settings.ranker(), seed, threads, report)
             )
+            if label_tree.depth == 1:
+                break  # another one would be the same
         self.rankers_ = rankers
         self.train_counts_ = metrics.frequencies(Y)
         self.train_documents_ = Y.shape[0]
@@ -297,6 +299,8 @@ def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -
     common = (settings.tree_passes, seed, threads, settings.tree_features)
     if settings.tree != "auto":
         return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)
+    if labels <= settings.flat_labels:
+        return trees.flat(labels)
     if settings.balanced:
         sizes = trees.shape_by_branching(labels, settings.branching, settings.leaf)
         return trees.balanced_tree(Z, sizes, *common)
@@ -387,9 +391,7 @@ def check_rows(X: Features, Y: sp.csr_matrix) -> None:
     if X.rows == 0:
         raise TreetopError("there are no documents")
     if X.sparse.shape[1] + X.dense.shape[1] == 0:
-        raise TreetopError(
-            f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required."
-        )
+        raise TreetopError(f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required.")
     if X.rows != Y.shape[0]:
         raise TreetopError(
             f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"

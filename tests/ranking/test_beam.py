@@ -102,9 +102,7 @@ def test_identity_is_the_labels_own_score(rng):
     X, _, ranker = model(rng, sizes=(), score_transform="identity")
     found = ranker.predict(X, 40, 1)
     raw = raw_scores(ranker, X)
-    np.testing.assert_allclose(
-        found.toarray(), raw[:, ranker.tree.node_of], rtol=1e-3, atol=1e-5
-    )
+    np.testing.assert_allclose(found.toarray(), raw[:, ranker.tree.node_of], rtol=1e-3, atol=1e-5)
 
 
 def test_one_document_at_a_time_gives_the_same_as_all_together(rng):

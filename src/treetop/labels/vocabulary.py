@@ -60,8 +60,7 @@ def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
             names.update(line)
         except TypeError:
             raise TreetopError(
-                f"Unknown label type: labels of document {number} are {line!r}: "
-                "give a list of names"
+                f"Unknown label type: labels of document {number} are {line!r}: give a list of names"
             ) from None
     for name in names:
         if not isinstance(name, str):

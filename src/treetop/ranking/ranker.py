@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -63,7 +63,8 @@ class Ranker:
             restricted = (candidates.indptr.astype(np.int64), nodes)
         nodes, scores, counts = beam_search(
             *(self.weights, X, self.tree.depth, beam or self.settings.beam, min(top, labels)),
-            *(score_kind(self.settings.score_transform), threads, allowed, restricted),
+            *(score_kind(self.settings.score_transform, self.tree.depth), threads),
+            *(allowed, restricted),
         )
         found = np.arange(nodes.shape[1]) < counts[:, None]
         names = self.tree.label_of[np.where(found, nodes - leaves, 0)]
@@ -89,6 +90,8 @@ def train_ranker(
     report: Silent | None = None,
 ) -> Ranker:
     """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k)."""
+    if settings.bias is None:
+        settings = replace(settings, bias=1.0 if tree.depth == 1 else 0.0)
     relevance = all_levels(Y, tree)
     clusters: list[ClusterWeights] = []
     M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
@@ -116,7 +119,7 @@ def predicted_nodes(
 ) -> sp.csr_matrix:
     """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
     weights = assemble(clusters, tree, X.sparse.shape[1])
-    score = score_kind(settings.score_transform)
+    score = score_kind(settings.score_transform, tree.depth)
     nodes, scores, counts = beam_search(weights, X, level, settings.beam, settings.beam, score, threads)
     size = tree.sizes[level - 1]
     found = to_csr(nodes - (weights.child_ptr[-1] - size), scores, counts, size)

@@ -13,7 +13,16 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.kernels import search
 
-NAMES = ("l1-hinge", "l2-hinge", "l3-hinge", "sigmoid", "log-l3-hinge", "log-sigmoid", "identity")
+NAMES = (
+    "auto",
+    "l1-hinge",
+    "l2-hinge",
+    "l3-hinge",
+    "sigmoid",
+    "log-l3-hinge",
+    "log-sigmoid",
+    "identity",
+)
 
 
 class ScoreKind(NamedTuple):
@@ -29,12 +38,15 @@ class ScoreKind(NamedTuple):
         return np.exp(scores) if self.exponentiate else scores
 
 
-def score_kind(name: str) -> ScoreKind:
+def score_kind(name: str, depth: int = 2) -> ScoreKind:
     """Transform by name.
 
     ``lp-hinge`` is exp(-max(1 - v, 0)^p) and ``sigmoid`` 1 / (1 + exp(-v)), both multiplied along the
     path; ``log-`` before either adds their logarithms; ``identity`` is the label's own raw score.
+    ``auto`` is l3-hinge, or sigmoid for a tree of depth 1: there it only scales the raw score.
     """
+    if name == "auto":
+        name = "sigmoid" if depth == 1 else "l3-hinge"
     log = name.startswith("log-")
     base = name.removeprefix("log-")
     if match := re.fullmatch(r"l([1-9])-hinge", base):

@@ -118,8 +118,8 @@ def solve_level(
             *descent.train_cluster[width](
                 *(*X.arrays, norms, rows, copies(rows.size, X.rows)),
                 *(task.first_child, task.last_child),
-                *(positive_ptr, positives.indices, positives.data, negative_cost, settings.bias),
-                *(loss, settings.passes, settings.tolerance, seed * 1_000_003),
+                *(positive_ptr, positives.indices, positives.data, negative_cost),
+                *(settings.bias or 0.0, loss, settings.passes, settings.tolerance, seed * 1_000_003),
                 *(settings.threshold, settings.max_weights or 0),
                 *(local.numbers, local.row_of, cancel),
             )

@@ -1,0 +1,207 @@
+"""treetop beside libpecos, omikuji, napkinXC and scikit-learn: same features, split and threads.
+
+Each peer lives in an environment of its own; give their interpreters by name:
+
+    python benchmarks/linear.py DATA_FOLDER --work bench-data --stage speed \
+        --python treetop=.venv/bin/python --python libpecos=peers/bin/python
+
+DATA_FOLDER holds data sets in the text-line format, a folder each. Runs alternate between the peers.
+Results are added to benchmarks/results/linear.json.
+"""
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import metrics
+from treetop.config import Analyser
+from treetop.data import open_data
+from treetop.features.tfidf import Tfidf
+from treetop.labels.vocabulary import vocabulary_of
+
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "linear.json"
+# Tree shapes that libpecos makes with branching 16 and leaves of 100, so that both train the same.
+TREES = {"eurlex57k": "4-64-L", "debian-depends": "2-32-512-L"}
+MIN_DF = {"eurlex57k": 5}
+SMALL = ("cooking", "cve-libraries", "debian-debtags")
+MEASURES = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "PSP@5")
+LIMIT_SECONDS = 1800
+
+
+def prepare(source: Path, work: Path) -> None:
+    """Texts, TF-IDF features (words, and words with pairs) and labels in every peer's format."""
+    if (work / "ready").exists():
+        return
+    work.mkdir(parents=True, exist_ok=True)
+    data = open_data(source)
+    train, test = data.split("train"), data.split("test")
+    vocabulary = vocabulary_of(train.labels)
+    least = MIN_DF.get(source.name, 1)
+    sp.save_npz(work / "Y.trn.npz", vocabulary.encode(train.labels))
+    sp.save_npz(work / "Y.tst.npz", vocabulary.extended(test.labels).encode(test.labels))
+    for name, ngrams in (("X", (1, 2)), ("U", (1, 1))):
+        vectorizer = Tfidf([Analyser(ngrams=ngrams, min_df=least, max_features=500_000)])
+        X = vectorizer.fit_transform(train.texts)
+        sp.save_npz(work / f"{name}.trn.npz", X)
+        sp.save_npz(work / f"{name}.tst.npz", vectorizer.transform(test.texts))
+        write_xmlrepo(work / f"{name}.trn.txt", X, vocabulary.encode(train.labels))
+    for name, split in (("train", train), ("test", test)):
+        (work / f"{name}.txt").write_text("".join(f"{t}\n" for t in split.texts), "utf-8")
+    (work / "ready").touch()
+
+
+def write_xmlrepo(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
+    with path.open("w") as file:
+        file.write(f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}\n")
+        for row in range(X.shape[0]):
+            a, b = X.indptr[row], X.indptr[row + 1]
+            labels = ",".join(map(str, Y.indices[Y.indptr[row] : Y.indptr[row + 1]]))
+            pairs = zip(X.indices[a:b].tolist(), X.data[a:b].tolist(), strict=True)
+            file.write(labels + "".join(f" {f}:{v:.6g}" for f, v in pairs) + "\n")
+
+
+def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) -> dict:
+    """One run in the peer's own environment."""
+    script = HERE / "workers" / f"{worker}_worker.py"
+    threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [python, str(script), stage, str(work), json.dumps(options)],
+            capture_output=True, text=True, env={**os.environ, **threads}, timeout=LIMIT_SECONDS,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"failed": f"not done after {LIMIT_SECONDS} s"}
+    lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
+    if not lines:
+        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {"failed": reason[:200]}
+    result = json.loads(lines[-1].removeprefix("RESULT "))
+    return {**result, "wall": time.perf_counter() - started}
+
+
+def measure(work: Path, worker: str) -> dict:
+    """Quality of what a worker predicted, against the whole test set."""
+    Y = sp.load_npz(work / "Y.tst.npz")
+    counts = metrics.frequencies(sp.csr_matrix(sp.load_npz(work / "Y.trn.npz")))
+    documents = sp.load_npz(work / "Y.trn.npz").shape[0]
+    predicted = sp.csr_matrix(sp.load_npz(work / f"predictions.{worker}.npz"))
+    result = metrics.evaluate(Y, predicted, (1, 3, 5), train_counts=counts, train_documents=documents)
+    return {name: round(100 * result[name], 2) for name in MEASURES}
+
+
+def speed(name: str, work: Path, pythons: dict, repeats: int) -> dict:
+    """Alternating runs of the stages in which the bars compare treetop with libpecos."""
+    found: dict = {}
+    for stage in ("tfidf", "linear"):
+        options = {"min_df": MIN_DF.get(name, 1), "tree": TREES[name]}
+        for _ in range(repeats):
+            for worker in ("treetop", "libpecos"):
+                result = run_worker(pythons[worker], worker, stage, work, options)
+                print(name, stage, worker, json.dumps(result), flush=True)
+                found.setdefault(stage, {}).setdefault(worker, []).append(result)
+                if stage == "linear" and "failed" not in result:
+                    result["quality"] = measure(work, worker)
+    return found
+
+
+def quality(name: str, work: Path, pythons: dict, workers: list[str]) -> dict:
+    """Each peer with its own defaults; time, memory and every measure on the test set."""
+    found: dict = {}
+    for worker in workers:
+        if worker == "sklearn" and name not in SMALL:
+            continue
+        variants = {worker: {}}
+        if worker == "omikuji":
+            variants = {"omikuji (words)": {"features": "U"}, "omikuji (words, pairs)": {}}
+        if worker == "libpecos":
+            variants = {"libpecos": {"min_df": MIN_DF.get(name, 1)}}
+        for title, options in variants.items():
+            result = run_worker(pythons[worker], worker, "default", work, options)
+            if "failed" not in result:
+                result["quality"] = measure(work, worker)
+            print(name, "default", title, json.dumps(result), flush=True)
+            found[title] = result
+    return found
+
+
+def cold_start(name: str, work: Path, python: str) -> dict:
+    """`treetop predict` of one text in a fresh process, with the kernels compiled before."""
+    command = [python, "-m", "treetop", "predict", str(work / "treetop.model"), "-", "-k", "5"]
+    text = (work / "test.txt").read_text("utf-8").split("\n")[0] + "\n"
+    if not (work / "treetop.model").exists():
+        train = [python, "-c", TRAIN_AND_SAVE.format(work=str(work))]
+        subprocess.run(train, check=True)
+    taken = []
+    for _ in range(7):
+        started = time.perf_counter()
+        subprocess.run(command, input=text, text=True, check=True, capture_output=True)
+        taken.append(time.perf_counter() - started)
+    return {"seconds": taken[1:], "median": float(np.median(taken[1:]))}
+
+
+TRAIN_AND_SAVE = """
+import scipy.sparse as sp, treetop
+texts = open("{work}/train.txt", encoding="utf-8").read().split("\\n")[:-1]
+treetop.XRLinear().fit(texts, sp.load_npz("{work}/Y.trn.npz")).save("{work}/treetop.model")
+"""
+
+
+def machine() -> dict:
+    with open("/proc/cpuinfo") as file:
+        model = next((line.split(":")[1].strip() for line in file if "model name" in line), "")
+    return {"cpu": model, "cores": len(os.sched_getaffinity(0)), "system": platform.system()}
+
+
+def versions(pythons: dict) -> dict:
+    """Versions of every peer, asked in its own environment."""
+    names = {"sklearn": "scikit-learn"}
+    found = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    for worker, python in pythons.items():
+        code = f"from importlib.metadata import version as v; print(v({names.get(worker, worker)!r}))"
+        done = subprocess.run([python, "-c", code], capture_output=True, text=True)
+        found[worker] = done.stdout.strip()
+    return {**found, "python": platform.python_version()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--work", type=Path, default=Path("bench-data"))
+    parser.add_argument("--stage", choices=("speed", "quality", "cold"), required=True)
+    parser.add_argument("--sets", nargs="+", default=["eurlex57k", "debian-depends", *SMALL])
+    parser.add_argument("--workers", nargs="+", default=["treetop", "libpecos", "omikuji"])
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER")
+    chosen = parser.parse_args()
+    pythons = {"treetop": sys.executable, "sklearn": sys.executable}
+    pythons.update(dict(item.split("=", 1) for item in chosen.python))
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results.update(machine=machine(), versions=versions(pythons), threads=2, seed=0)
+    for name in chosen.sets:
+        work = chosen.work / name
+        prepare(chosen.data / name, work)
+        if chosen.stage == "speed":
+            found = speed(name, work, pythons, chosen.repeats)
+        elif chosen.stage == "cold":
+            found = cold_start(name, work, pythons["treetop"])
+        else:
+            before = results.get("quality", {}).get(name, {})
+            found = {**before, **quality(name, work, pythons, chosen.workers)}
+        results.setdefault(chosen.stage, {})[name] = found
+        RESULTS.parent.mkdir(exist_ok=True)
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

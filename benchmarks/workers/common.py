@@ -1,0 +1,79 @@
+"""What all workers share. Imports only numpy and scipy: each peer has its own environment."""
+
+import json
+import resource
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+THREADS = 2
+TOP = 10
+SINGLE_QUERIES = 300
+
+
+def arguments():
+    """(stage, folder of the prepared data, options) from the command line."""
+    options = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
+    return sys.argv[1], Path(sys.argv[2]), options
+
+
+def load(folder, name):
+    return sp.csr_matrix(sp.load_npz(folder / f"{name}.npz"), dtype=np.float32)
+
+
+def texts(folder, split):
+    return (folder / f"{split}.txt").read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def peak_mb():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class Clock:
+    """Seconds of named steps."""
+
+    def __init__(self):
+        self.seconds = {}
+
+    def __call__(self, name, work, *args, **kwargs):
+        started = time.perf_counter()
+        result = work(*args, **kwargs)
+        self.seconds[name] = time.perf_counter() - started
+        return result
+
+
+def median_single(predict, rows):
+    """Median milliseconds of one query at a time."""
+    taken = []
+    for row in rows:
+        started = time.perf_counter()
+        predict(row)
+        taken.append(time.perf_counter() - started)
+    return float(np.median(taken) * 1000)
+
+
+def save_predictions(folder, worker, rows, labels):
+    """Top labels of each document, best first, as a matrix whose values fall with the rank."""
+    indptr = np.append(0, np.cumsum([len(row) for row in rows]))
+    indices = np.array([label for row in rows for label in row], np.int64)
+    ranks = np.concatenate([np.arange(len(row)) for row in rows]) if len(rows) else []
+    values = 1.0 / (1.0 + np.asarray(ranks, np.float64))
+    matrix = sp.csr_matrix((values, indices, indptr), shape=(len(rows), labels))
+    sp.save_npz(folder / f"predictions.{worker}.npz", matrix)
+
+
+def ordered_rows(matrix):
+    """Column numbers of each row of a score matrix, best first."""
+    matrix = sp.csr_matrix(matrix)
+    rows = []
+    for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:]):
+        order = np.argsort(-matrix.data[start:end], kind="stable")
+        rows.append(matrix.indices[start:end][order].tolist())
+    return rows
+
+
+def answer(**result):
+    print("RESULT " + json.dumps(result), flush=True)

@@ -1,0 +1,65 @@
+"""treetop's side of the benchmarks."""
+
+import common
+from common import THREADS, TOP, Clock
+
+import treetop
+from treetop.config import Analyser, RankerSettings
+from treetop.features.hybrid import features
+from treetop.features.tfidf import Tfidf
+from treetop.kernels import all_kernels
+from treetop.labels import tree as trees
+from treetop.labels.pifa import pifa
+from treetop.ranking.ranker import train_ranker
+
+
+def tfidf(folder, options):
+    texts = common.texts(folder, "train")
+    analyser = Analyser(ngrams=(1, 2), min_df=options["min_df"], max_features=500_000)
+    vectorizer, clock = Tfidf([analyser], THREADS), Clock()
+    X = clock("tfidf", vectorizer.fit_transform, texts)
+    common.answer(seconds=clock.seconds, features=X.shape[1], peak_mb=common.peak_mb())
+
+
+def linear(folder, options):
+    X, Y = features(common.load(folder, "X.trn")), common.load(folder, "Y.trn")
+    loaded_mb, clock = common.peak_mb(), Clock()
+    Z = clock("pifa", pifa, X, Y, THREADS)
+    sizes = trees.shape_of(options["tree"], Y.shape[1])
+    tree = clock("tree", trees.balanced_tree, Z, sizes, 20, 0, THREADS, 256)
+    del Z
+    # The problem libpecos solves by default: C = 1, no bias, negatives from true parents.
+    same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
+    ranker = clock("train", train_ranker, X, Y, tree, same, 0, THREADS)
+    trained_mb = common.peak_mb()
+    test = features(common.load(folder, "X.tst"))
+    ranker.predict(test[:10], TOP, THREADS)
+    scores = clock("predict", ranker.predict, test, TOP, THREADS)
+    rows = [test[row : row + 1] for row in range(common.SINGLE_QUERIES)]
+    single = common.median_single(lambda row: ranker.predict(row, TOP, 1), rows)
+    common.save_predictions(folder, "treetop", common.ordered_rows(scores), Y.shape[1])
+    common.answer(
+        seconds=clock.seconds,
+        documents=test.rows,
+        single_ms=single,
+        loaded_mb=loaded_mb,
+        peak_mb=trained_mb,
+    )
+
+
+def default(folder, options):
+    """What `treetop train` and `treetop predict` do with their defaults, from raw text."""
+    texts, labels = common.texts(folder, "train"), common.load(folder, "Y.trn")
+    clock, model = Clock(), treetop.XRLinear(threads=THREADS, **options)
+    clock("train", model.fit, texts, labels)
+    trained_mb = common.peak_mb()
+    scores = clock("predict", model.predict_scores, common.texts(folder, "test"), TOP)
+    common.save_predictions(folder, "treetop", common.ordered_rows(scores), labels.shape[1])
+    common.answer(seconds=clock.seconds, peak_mb=trained_mb)
+
+
+if __name__ == "__main__":
+    for kernel in all_kernels():
+        kernel.compile()
+    stage, folder, options = common.arguments()
+    {"tfidf": tfidf, "linear": linear, "default": default}[stage](folder, options)
