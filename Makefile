@@ -40,7 +40,9 @@ $(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
 	touch $@ $(VENV)/.base
 
 docs: $(VENV)/.dev
+	$(BIN)/pip install -q matplotlib
 	$(BIN)/python benchmarks/render.py
+	$(BIN)/python docs/generate_settings.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-wheel dist build .pytest_cache .mypy_cache .ruff_cache

@@ -16,7 +16,7 @@ def first(model, text, **options):
     return model.predict([text], k=1, **options)[0][0][0]
 
 
-@pytest.mark.parametrize("name", ["xr-linear", "parabel", "bonsai", "one-vs-all", "fast"])
+@pytest.mark.parametrize("name", ["xr-linear", "parabel", "bonsai", "one-vs-all", "fast", "paper"])
 def test_every_preset_learns_real_data(numpy_docs, name):
     train, test = numpy_docs.split("train"), numpy_docs.split("test")
     model = treetop.XRLinear.from_preset(name, leaf=20, branching=4).fit(train.texts, train.labels)
@@ -54,7 +54,7 @@ def test_matrices_instead_of_texts(rng):
 
 def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
     train = numpy_docs.split("train")
-    settings = {"leaf": 20, "branching": 4, "trees": 2, "seed": 3}
+    settings = {"leaf": 20, "branching": 4, "trees": 2, "seed": 3, "flat_labels": 0}
     one = treetop.XRLinear(threads=1, **settings).fit(train.texts, train.labels)
     many = treetop.XRLinear(threads=5, **settings).fit(train.texts, train.labels)
     for a, b in zip(one.rankers_, many.rankers_, strict=True):
@@ -66,7 +66,8 @@ def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
 
 def test_a_forest_averages_its_trees(numpy_docs):
     train = numpy_docs.split("train")
-    model = treetop.XRLinear(leaf=20, branching=4, trees=3).fit(train.texts, train.labels)
+    model = treetop.XRLinear(leaf=20, branching=4, trees=3, flat_labels=0)
+    model.fit(train.texts, train.labels)
     assert len({str(ranker.tree.label_of) for ranker in model.rankers_}) == 3
     found = model.predict_scores(train.texts[:5], k=3)
     labels = len(model.classes_)
@@ -90,6 +91,14 @@ def test_allow_list_candidates_and_a_given_tree():
         model.predict(["x"], allow=["pink"])
     with pytest.raises(TreetopError, match="candidates have shape"):
         model.predict(["x"], candidates=sp.csr_matrix((1, 2)))
+
+
+def test_few_labels_need_no_tree_and_a_tree_can_be_forced(numpy_docs):
+    train = numpy_docs.split("train")
+    flat = treetop.XRLinear().fit(train.texts, train.labels)
+    assert [ranker.tree.depth for ranker in flat.rankers_] == [1]
+    deep = treetop.XRLinear(tree="4-16-L", trees=1).fit(train.texts, train.labels)
+    assert str(deep.rankers_[0].tree).startswith("4-16-")
 
 
 def test_documents_without_labels_are_negatives():

@@ -75,7 +75,7 @@ def test_against_slow_twins(seed, k):
     assert result[f"micro_f1@{k}"] == pytest.approx(micro)
     inverse = metrics.inverse_propensity(Y.sum(axis=0), 12, 0.55, 1.5)
     gained = (chosen * Y * inverse).sum()
-    best = sum(np.sort((row * inverse))[::-1][:k].sum() for row in Y)
+    best = sum(np.sort(row * inverse)[::-1][:k].sum() for row in Y)
     assert result[f"PSP@{k}"] == pytest.approx(gained / best if best else 0)
 
 

@@ -1,7 +1,6 @@
 """What all workers share. Imports only numpy and scipy: each peer has its own environment."""
 
 import json
-import resource
 import sys
 import time
 from pathlib import Path
@@ -29,7 +28,9 @@ def texts(folder, split):
 
 
 def peak_mb():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Peak resident memory of this process alone (getrusage would count the parent's at its fork)."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
 
 
 class Clock:

@@ -12,7 +12,7 @@ import numpy as np
 
 from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, maker, types, u1
 from treetop.kernels.bisection import draw
-from treetop.kernels.lanes import add, fma, load, splat, store
+from treetop.kernels.lanes import WIDTHS, add, fma, load, splat, store
 from treetop.kernels.sparse import nth_largest
 
 SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
@@ -134,214 +134,224 @@ def set_targets(
     return used
 
 
-def make_train_cluster(width: int):  # type: ignore[no-untyped-def]
-    """The kernel that trains one cluster with vectors of `width` labels."""
+@helper
+def score(like, weights, indices, data, start, end, dense, dense_row, columns, bias, out):
+    """Out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
+    first = splat(np.float32(0.0), like)
+    second = third = fourth = first
+    at = start
+    while at + 4 <= end:
+        first = fma(load(weights, indices[at], like), data[at], first)
+        second = fma(load(weights, indices[at + 1], like), data[at + 1], second)
+        third = fma(load(weights, indices[at + 2], like), data[at + 2], third)
+        fourth = fma(load(weights, indices[at + 3], like), data[at + 3], fourth)
+        at += 4
+    while at < end:
+        first = fma(load(weights, indices[at], like), data[at], first)
+        at += 1
+    for column in range(dense.shape[1]):
+        second = fma(load(weights, columns + column, like), dense[dense_row, column], second)
+    first = fma(load(weights, columns + dense.shape[1], like), bias, first)
+    store(out, 0, add(add(first, second), add(third, fourth)))
 
-    @helper
-    def score(weights, indices, data, start, end, dense, dense_row, columns, bias, out):
-        """Out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
-        first = splat(np.float32(0.0), width)
-        second = third = fourth = first
-        at = start
-        while at + 4 <= end:
-            first = fma(load(weights, indices[at], width), data[at], first)
-            second = fma(load(weights, indices[at + 1], width), data[at + 1], second)
-            third = fma(load(weights, indices[at + 2], width), data[at + 2], third)
-            fourth = fma(load(weights, indices[at + 3], width), data[at + 3], fourth)
-            at += 4
-        while at < end:
-            first = fma(load(weights, indices[at], width), data[at], first)
-            at += 1
-        for column in range(dense.shape[1]):
-            second = fma(load(weights, columns + column, width), dense[dense_row, column], second)
-        first = fma(load(weights, columns + dense.shape[1], width), bias, first)
-        store(out, 0, add(add(first, second), add(third, fourth)))
 
-    @helper
-    def update(weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
-        """W += x deltaᵀ."""
-        step = load(delta, 0, width)
-        for at in range(start, end):
-            store(weights, indices[at], fma(step, data[at], load(weights, indices[at], width)))
-        for column in range(dense.shape[1]):
-            row = columns + column
-            store(weights, row, fma(step, dense[dense_row, column], load(weights, row, width)))
-        row = columns + dense.shape[1]
-        store(weights, row, fma(step, bias, load(weights, row, width)))
+@helper
+def update(like, weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
+    """W += x deltaᵀ."""
+    step = load(delta, 0, like)
+    for at in range(start, end):
+        store(weights, indices[at], fma(step, data[at], load(weights, indices[at], like)))
+    for column in range(dense.shape[1]):
+        row = columns + column
+        store(weights, row, fma(step, dense[dense_row, column], load(weights, row, like)))
+    row = columns + dense.shape[1]
+    store(weights, row, fma(step, bias, load(weights, row, like)))
 
-    @helper
-    def one_pass(
-        indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
-        loss, tolerance, weights, beta, scores, delta, order, cancel,
-    ):  # fmt: skip
-        """Visit every document once; returns the largest gradient met."""
-        largest = np.float32(0.0)
-        for at in range(order.size):
-            if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
-                break
-            row = order[at]
-            document = rows[row]
-            source = row if own else document
-            start, end = indptr[source], indptr[source + 1]
-            score(weights, indices, data, start, end, dense, document, columns, bias, scores)
-            norm = norms[document] + bias * bias
-            step = dual_step(loss, scores, beta, row, signs, costs, slots[row], norm, delta)
-            if step > NEGLIGIBLE * tolerance:
-                store(beta, row, add(load(beta, row, width), load(delta, 0, width)))
-                update(weights, indices, data, start, end, dense, document, columns, bias, delta)
-                largest = max(largest, step)
-        return largest
 
-    @helper
-    def shuffle(order, state):
-        """Random order; returns the state to go on with."""
-        for at in range(order.size - 1, 0, -1):
-            state, other = draw(state, at + 1)
-            order[at], order[other] = order[other], order[at]
-        return state
+@helper
+def one_pass(
+    like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+    loss, tolerance, weights, beta, scores, delta, order, cancel,
+):  # fmt: skip
+    """Visit every document once; returns the largest gradient met."""
+    largest = np.float32(0.0)
+    for at in range(order.size):
+        if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
+            break
+        row = order[at]
+        document = rows[row]
+        source = row if own else document
+        start, end = indptr[source], indptr[source + 1]
+        score(like, weights, indices, data, start, end, dense, document, columns, bias, scores)
+        norm = norms[document] + bias * bias
+        step = dual_step(loss, scores, beta, row, signs, costs, slots[row], norm, delta)
+        if step > NEGLIGIBLE * tolerance:
+            store(beta, row, add(load(beta, row, like), load(delta, 0, like)))
+            update(like, weights, indices, data, start, end, dense, document, columns, bias, delta)
+            largest = max(largest, step)
+    return largest
 
-    @maker
-    def descend(
-        indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
-        loss, passes, tolerance, seed, weights, cancel,
-    ):  # fmt: skip
-        """Passes over the documents in random order until no label's step is above tolerance."""
-        beta = np.zeros((rows.size, width), np.float32)
-        scores, delta = np.zeros((1, width), np.float32), np.zeros((1, width), np.float32)
-        order = np.arange(rows.size)
-        state = np.uint64(seed)
-        for _ in range(passes):
-            state = shuffle(order, state)
-            largest = one_pass(
-                indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
-                loss, tolerance, weights, beta, scores, delta, order, cancel,
-            )  # fmt: skip
-            if largest < tolerance or cancel[0]:
-                break
 
-    @maker
-    def bounds(weights, columns, threshold, most):
-        """For each label the magnitude a weight must exceed to be kept."""
-        limits = np.full((weights.shape[0], width), threshold, np.float32)
-        if 0 < most < columns:
-            column = np.empty(columns, np.float32)
-            for block in range(weights.shape[0]):
-                for lane in range(width):
-                    for feature in range(columns):
-                        column[feature] = abs(weights[block, feature, lane])
-                    bound = nth_largest(column, columns, most)
-                    limits[block, lane] = max(limits[block, lane], bound)
-        return limits
+@helper
+def shuffle(order, state):
+    """Random order; returns the state to go on with."""
+    for at in range(order.size - 1, 0, -1):
+        state, other = draw(state, at + 1)
+        order[at], order[other] = order[other], order[at]
+    return state
 
-    @helper
-    def count_kept(weights, limits, counts):
-        """Number of weights kept for each feature; returns their sum."""
-        total = 0
+
+@maker
+def descend(
+    like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+    loss, passes, tolerance, seed, weights, cancel,
+):  # fmt: skip
+    """Passes over the documents in random order until no label's step is above tolerance."""
+    beta = np.zeros((rows.size, len(like)), np.float32)
+    scores, delta = np.zeros((1, len(like)), np.float32), np.zeros((1, len(like)), np.float32)
+    order = np.arange(rows.size)
+    state = np.uint64(seed)
+    for _ in range(passes):
+        state = shuffle(order, state)
+        largest = one_pass(
+            like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+            loss, tolerance, weights, beta, scores, delta, order, cancel,
+        )  # fmt: skip
+        if largest < tolerance or cancel[0]:
+            break
+
+
+@maker
+def bounds(weights, columns, threshold, most):
+    """For each label the magnitude a weight must exceed to be kept."""
+    limits = np.full((weights.shape[0], weights.shape[2]), threshold, np.float32)
+    if 0 < most < columns:
+        column = np.empty(columns, np.float32)
         for block in range(weights.shape[0]):
-            for feature in range(counts.size):
-                kept = 0
-                for lane in range(width):
-                    kept += abs(weights[block, feature, lane]) > limits[block, lane]
-                counts[feature] += kept
-                total += kept
-        return total
+            for lane in range(weights.shape[2]):
+                for feature in range(columns):
+                    column[feature] = abs(weights[block, feature, lane])
+                bound = nth_largest(column, columns, most)
+                limits[block, lane] = max(limits[block, lane], bound)
+    return limits
 
-    @helper
-    def copy_kept(weights, limits, counts, features, out_features, out_ends, children, values):
-        """Write the kept weights feature by feature."""
-        place = 0
-        row = 0
+
+@helper
+def count_kept(weights, limits, counts):
+    """Number of weights kept for each feature; returns their sum."""
+    total = 0
+    for block in range(weights.shape[0]):
         for feature in range(counts.size):
-            if counts[feature] == 0:
-                continue
-            for block in range(weights.shape[0]):
-                for lane in range(width):
-                    value = weights[block, feature, lane]
-                    if abs(value) > limits[block, lane]:
-                        children[place] = block * width + lane
-                        values[place] = value
-                        place += 1
-            out_features[row] = features[feature]
-            out_ends[row] = place
-            row += 1
+            kept = 0
+            for lane in range(weights.shape[2]):
+                kept += abs(weights[block, feature, lane]) > limits[block, lane]
+            counts[feature] += kept
+            total += kept
+    return total
 
-    @maker
-    def prune(weights, columns, features, threshold, most):
-        """The weights of largest magnitude, sorted by feature."""
-        limits = bounds(weights, columns, threshold, most)
-        counts = np.zeros(columns, np.int64)
-        total = count_kept(weights, limits, counts)
-        rows = np.count_nonzero(counts)
-        out_features, out_ends = np.empty(rows, np.int32), np.empty(rows, np.int64)
-        children, values = np.empty(total, np.int32), np.empty(total, np.float32)
-        copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
-        return out_features, out_ends, children, values
 
-    def train_cluster(
-        indptr, indices, data, dense, norms, rows, copy, first_child, last_child,
-        positive_ptr, positive_rows, positive_costs, negative_cost, bias,
-        loss, passes, tolerance, seed, threshold, most, numbers, row_of, cancel,
-    ):  # fmt: skip
-        """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
+@helper
+def copy_kept(weights, limits, counts, features, out_features, out_ends, children, values):
+    """Write the kept weights feature by feature."""
+    place = 0
+    row = 0
+    for feature in range(counts.size):
+        if counts[feature] == 0:
+            continue
+        for block in range(weights.shape[0]):
+            for lane in range(weights.shape[2]):
+                value = weights[block, feature, lane]
+                if abs(value) > limits[block, lane]:
+                    children[place] = block * weights.shape[2] + lane
+                    values[place] = value
+                    place += 1
+        out_features[row] = features[feature]
+        out_ends[row] = place
+        row += 1
 
-        `copy`: bring the documents together and number their features anew, which pays when they
-        are a small part of all. Returns the kept weights sorted by feature (features, where each
-        ends, children counted from `first_child`, values), dense weights and biases.
-        """
+
+@maker
+def prune(weights, columns, features, threshold, most):
+    """The weights of largest magnitude, sorted by feature."""
+    limits = bounds(weights, columns, threshold, most)
+    counts = np.zeros(columns, np.int64)
+    total = count_kept(weights, limits, counts)
+    rows = np.count_nonzero(counts)
+    out_features, out_ends = np.empty(rows, np.int32), np.empty(rows, np.int64)
+    children, values = np.empty(total, np.int32), np.empty(total, np.float32)
+    copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
+    return out_features, out_ends, children, values
+
+
+def train_cluster(
+    like, indptr, indices, data, dense, norms, rows, copy, first_child, last_child,
+    positive_ptr, positive_rows, positive_costs, negative_cost, bias,
+    loss, passes, tolerance, seed, threshold, most, numbers, row_of, cancel,
+):  # fmt: skip
+    """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
+
+    `like` is a tuple as long as the vectors are to be wide: the type of an argument, so that one
+    function serves all widths and its compiled forms can be kept on disk. `copy`: bring the
+    documents together and number their features anew, which pays when they are a small part of all.
+    Returns the kept weights sorted by feature (features, where each ends, children counted from
+    `first_child`, values), dense weights and biases.
+    """
+    for at in range(rows.size):
+        row_of[rows[at]] = at
+    if copy:
+        size = 0
         for at in range(rows.size):
-            row_of[rows[at]] = at
-        if copy:
-            size = 0
-            for at in range(rows.size):
-                size += indptr[rows[at] + 1] - indptr[rows[at]]
-            features = np.empty(min(size, numbers.size), np.int32)
-            own_ptr = np.zeros(rows.size + 1, np.int64)
-            own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
-            columns = gather(
-                indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data
-            )
-        else:
-            features = np.arange(numbers.size).astype(np.int32)
-            columns = numbers.size
-            own_ptr, own_indices, own_data = indptr, indices, data
+            size += indptr[rows[at] + 1] - indptr[rows[at]]
+        features = np.empty(min(size, numbers.size), np.int32)
+        own_ptr = np.zeros(rows.size + 1, np.int64)
+        own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
+        columns = gather(indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data)
+    else:
+        features = np.arange(numbers.size).astype(np.int32)
+        columns = numbers.size
+        own_ptr, own_indices, own_data = indptr, indices, data
 
-        dense_columns = dense.shape[1]
-        children = last_child - first_child
-        blocks = (children + width - 1) // width
-        weights = np.zeros((blocks, columns + dense_columns + 1, width), np.float32)
-        slots = np.zeros(rows.size, np.int32)
-        for block in range(blocks):
-            first = first_child + block * width
-            last = min(first + width, last_child)
-            room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
-            signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
-            costs = np.full((room, width), negative_cost, np.float32)
-            signs[0, : last - first] = -1.0
-            set_targets(
-                (first, last), rows, positive_ptr, positive_rows, positive_costs, row_of, slots,
-                signs, costs,
-            )  # fmt: skip
-            descend(
-                own_ptr, own_indices, own_data, copy, rows, dense, norms, slots, signs, costs,
-                columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
-            )  # fmt: skip
+    width = len(like)
+    dense_columns = dense.shape[1]
+    children = last_child - first_child
+    blocks = (children + width - 1) // width
+    weights = np.zeros((blocks, columns + dense_columns + 1, width), np.float32)
+    slots = np.zeros(rows.size, np.int32)
+    for block in range(blocks):
+        first = first_child + block * width
+        last = min(first + width, last_child)
+        room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
+        signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
+        costs = np.full((room, width), negative_cost, np.float32)
+        signs[0, : last - first] = -1.0
+        set_targets(
+            (first, last), rows, positive_ptr, positive_rows, positive_costs, row_of, slots,
+            signs, costs,
+        )  # fmt: skip
+        descend(
+            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, slots, signs, costs,
+            columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
+        )  # fmt: skip
 
-        dense_out = np.empty((dense_columns, children), np.float32)
-        bias_out = np.empty(children, np.float32)
-        for child in range(children):
-            block, lane = child // width, child % width
-            bias_out[child] = bias * weights[block, columns + dense_columns, lane]
-            for column in range(dense_columns):
-                dense_out[column, child] = weights[block, columns + column, lane]
-        kept = prune(weights, columns, features, threshold, most)
-        return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out
-
-    return train_cluster
+    dense_out = np.empty((dense_columns, children), np.float32)
+    bias_out = np.empty(children, np.float32)
+    for child in range(children):
+        block, lane = child // width, child % width
+        bias_out[child] = bias * weights[block, columns + dense_columns, lane]
+        for column in range(dense_columns):
+            dense_out[column, child] = weights[block, columns + column, lane]
+    kept = prune(weights, columns, features, threshold, most)
+    return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out
 
 
-SIGNATURE = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
-    *(const(i8), const(i4), const(f4), const(f4, 2), const(f4), const(i8), types.boolean, i8, i8),
-    *(const(i8), const(i4), const(f4), f4, f4),
-    *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
-)
-train_cluster = {width: kernel(SIGNATURE)(make_train_cluster(width)) for width in (4, 8, 16)}
+def signature(width):
+    """Types of `train_cluster` for vectors of `width` labels."""
+    result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
+    return result(
+        *(types.UniTuple(u1, width), const(i8), const(i4), const(f4), const(f4, 2), const(f4)),
+        *(const(i8), types.boolean, i8, i8, const(i8), const(i4), const(f4), f4, f4),
+        *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
+    )
+
+
+train_with = {width: kernel(signature(width))(train_cluster) for width in WIDTHS}

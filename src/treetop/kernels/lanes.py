@@ -6,7 +6,6 @@ four with NEON, chosen by LLVM for the machine at hand. The labels of one cluste
 in such a vector, and one feature of a document then serves all of them at once.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -31,6 +30,11 @@ class LanesModel(models.PrimitiveModel):  # type: ignore[misc]
         super().__init__(dmm, fe_type, ir.VectorType(ir.FloatType(), fe_type.width))
 
 
+def _width_of(like):  # type: ignore[no-untyped-def]
+    """Number of lanes asked for: by a literal, or by the length of a tuple."""
+    return like.count if isinstance(like, types.UniTuple) else like.literal_value
+
+
 def _address(context, builder, array_type, array, row):  # type: ignore[no-untyped-def]
     """Address of ``array[row, 0]`` of a C-contiguous two-dimensional float32 array."""
     view = context.make_array(array_type)(context, builder, array)
@@ -44,9 +48,9 @@ def _vector_pointer(builder, address, width):  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def load(typingctx, array, row, width):  # type: ignore[no-untyped-def]
-    """The first `width` floats of ``array[row]``. `width` is a literal."""
-    lanes = LanesType(width.literal_value)
+def load(typingctx, array, row, like):  # type: ignore[no-untyped-def]
+    """The first floats of ``array[row]``, as many as `like` says (see `_width_of`)."""
+    lanes = LanesType(_width_of(like))
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -54,7 +58,7 @@ def load(typingctx, array, row, width):  # type: ignore[no-untyped-def]
         loaded.align = 4
         return loaded
 
-    return lanes(array, types.intp, width), emit
+    return lanes(array, types.intp, like), emit
 
 
 @intrinsic
@@ -80,14 +84,14 @@ def _splat(builder, scalar, width):  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def splat(typingctx, scalar, width):  # type: ignore[no-untyped-def]
-    """The float32 `scalar` in every lane."""
-    lanes = LanesType(width.literal_value)
+def splat(typingctx, scalar, like):  # type: ignore[no-untyped-def]
+    """The float32 `scalar` in as many lanes as `like` says."""
+    lanes = LanesType(_width_of(like))
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
         return _splat(builder, args[0], lanes.width)
 
-    return lanes(types.float32, width), emit
+    return lanes(types.float32, like), emit
 
 
 @intrinsic
@@ -107,60 +111,14 @@ def fma(typingctx, a, scalar, c):  # type: ignore[no-untyped-def]
     return a(a, types.float32, a), emit
 
 
-def _elementwise(operation):  # type: ignore[no-untyped-def]
-    """An intrinsic of two vectors made of one LLVM instruction."""
-
-    @intrinsic
-    def binary(typingctx, a, b):  # type: ignore[no-untyped-def]
-        def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            return getattr(builder, operation)(args[0], args[1])
-
-        return a(a, a), emit
-
-    return binary
-
-
-add = _elementwise("fadd")
-subtract = _elementwise("fsub")
-multiply = _elementwise("fmul")
-divide = _elementwise("fdiv")
-
-
-def _choose(comparison):  # type: ignore[no-untyped-def]
-    """An intrinsic that keeps, lane by lane, the one of two values for which `comparison` holds."""
-
-    @intrinsic
-    def binary(typingctx, a, b):  # type: ignore[no-untyped-def]
-        def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-            return builder.select(builder.fcmp_ordered(comparison, *args), *args)
-
-        return a(a, a), emit
-
-    return binary
-
-
-minimum = _choose("<")
-maximum = _choose(">")
-
-
 @intrinsic
-def largest_magnitude(typingctx, vector):  # type: ignore[no-untyped-def]
-    """The largest absolute value over the lanes, a float32."""
+def add(typingctx, a, b):  # type: ignore[no-untyped-def]
+    """Sum of two vectors."""
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        width = signature.args[0].width
-        vector_type = ir.VectorType(ir.FloatType(), width)
-        absolute = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector_type, [vector_type]), f"llvm.fabs.v{width}f32"
-        )
-        reduce = cgutils.get_or_insert_function(
-            builder.module,
-            ir.FunctionType(ir.FloatType(), [vector_type]),
-            f"llvm.vector.reduce.fmax.v{width}f32",
-        )
-        return builder.call(reduce, [builder.call(absolute, [args[0]])])
+        return builder.fadd(args[0], args[1])
 
-    return types.float32(vector), emit
+    return a(a, a), emit
 
 
 @intrinsic
@@ -188,8 +146,3 @@ def width_for(count: int) -> int:
         if count <= width:
             return width
     return WIDTHS[-1]
-
-
-def blocks_of(count: int, width: int) -> int:
-    """How many vectors of `width` lanes hold `count` siblings."""
-    return int(np.ceil(count / width))

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from treetop import parallel
 from treetop.features.hybrid import Features
 from treetop.kernels import search as kernel
+from treetop.labels.pifa import raw_csr
 from treetop.ranking.scores import ScoreKind
 from treetop.ranking.weights import Weights
 
@@ -35,7 +36,7 @@ def beam_search(
     rows = X.rows
     if candidates[0].size:
         beam = max(beam, int(np.diff(candidates[0]).max(initial=1)))
-    nodes = np.empty((rows, top), np.int64)
+    nodes = np.zeros((rows, top), np.int64)
     scores = np.zeros((rows, top), np.float32)
     counts = np.zeros(rows, np.int64)
 
@@ -58,6 +59,9 @@ def beam_search(
 
 def to_csr(nodes: np.ndarray, scores: np.ndarray, counts: np.ndarray, columns: int) -> sp.csr_matrix:
     """Search results as a matrix, the best first in each row."""
+    shape = (nodes.shape[0], columns)
+    if nodes.shape[0] == 1:  # no masks for a single query, which takes only microseconds itself
+        count = int(counts[0])
+        return raw_csr(scores[0, :count], nodes[0, :count], np.array([0, count]), shape)
     found = np.arange(nodes.shape[1]) < counts[:, None]
-    indptr = np.append(0, np.cumsum(counts))
-    return sp.csr_matrix((scores[found], nodes[found], indptr), shape=(nodes.shape[0], columns))
+    return raw_csr(scores[found], nodes[found], np.append(0, np.cumsum(counts)), shape)

@@ -66,8 +66,8 @@ class Ranker:
             *(score_kind(self.settings.score_transform, self.tree.depth), threads),
             *(allowed, restricted),
         )
-        found = np.arange(nodes.shape[1]) < counts[:, None]
-        names = self.tree.label_of[np.where(found, nodes - leaves, 0)]
+        # Places without a result hold node 0, whatever its name: `to_csr` leaves them out.
+        names = self.tree.label_of[np.maximum(nodes - leaves, 0)]
         return to_csr(names, scores, counts, labels)
 
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:

@@ -115,8 +115,8 @@ def solve_level(
         rows = members.indices[start:end].astype(np.int64)
         width = width_for(int(child_ptr[task.cluster + 1] - child_ptr[task.cluster]))
         return ClusterWeights(
-            *descent.train_cluster[width](
-                *(*X.arrays, norms, rows, copies(rows.size, X.rows)),
+            *descent.train_with[width](
+                *((np.uint8(0),) * width, *X.arrays, norms, rows, copies(rows.size, X.rows)),
                 *(task.first_child, task.last_child),
                 *(positive_ptr, positives.indices, positives.data, negative_cost),
                 *(settings.bias or 0.0, loss, settings.passes, settings.tolerance, seed * 1_000_003),

@@ -1,0 +1,48 @@
+"""docs/settings.md from the source of treetop.config: names, defaults and the comments beside them."""
+
+import inspect
+import re
+from pathlib import Path
+
+from treetop import config
+
+TARGET = Path(__file__).with_name("settings.md")
+FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)  # (.+)$")
+PLAIN = re.compile(r"^    (\w+): (.+?) = (.+?)$")
+
+
+def table(settings: type) -> list[str]:
+    """Rows of the table, one a field."""
+    lines = ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
+    for line in inspect.getsource(settings).split("def ")[0].splitlines():
+        if line.startswith("    # "):
+            lines.append(f"| **{line.strip('# ')}** | | | |")
+        elif match := FIELD.match(line) or PLAIN.match(line):
+            name, kind, default, meaning = (*match.groups(), "")[:4]
+            kind = kind.replace("|", "or")
+            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning} |")
+    return lines
+
+
+def document() -> str:
+    """The whole page."""
+    lines = [
+        "# Settings",
+        "",
+        "Written by `make docs` from `src/treetop/config.py`; do not edit.",
+        "",
+        "Keyword arguments of `XRLinear`, or `treetop train … --set name=value`.",
+        "",
+        *table(config.LinearSettings),
+        "",
+        "## Presets",
+        "",
+    ]
+    for name, changes in config.PRESETS.items():
+        listed = ", ".join(f"`{key}={value!r}`" for key, value in changes.items()) or "the defaults"
+        lines.append(f"- `{name}`: {listed}")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    TARGET.write_text(document(), "utf-8")

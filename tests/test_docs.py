@@ -1,0 +1,54 @@
+"""README and docs say what is so."""
+
+import importlib.util
+import re
+import subprocess
+from pathlib import Path
+
+import treetop
+
+ROOT = Path(__file__).parent.parent
+TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
+LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
+
+
+def test_the_settings_page_is_that_of_the_code():
+    spec = importlib.util.spec_from_file_location("made", ROOT / "docs" / "generate_settings.py")
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    assert made.TARGET.read_text("utf-8") == made.document()
+
+
+def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), {"texts": TEXTS, "labels": LABELS})
+
+
+def test_the_readme_is_short_and_names_what_exists():
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert text.count("\n") < 120
+    for name in treetop.config.PRESETS:
+        assert f"| `{name}` |" in text
+    for target in re.findall(r"\]\(([^)]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_the_code_named_in_the_method_exists():
+    text = (ROOT / "docs" / "method.md").read_text("utf-8")
+    for cell in re.findall(r"\| (`[\w/]+\.py`.*) \|$", text, re.MULTILINE):
+        for path, names in re.findall(r"`([\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, )?)+))?", cell):
+            source = (ROOT / "src" / "treetop" / path).read_text("utf-8")
+            for name in re.findall(r"`([\w.]+)`", names):
+                assert re.search(rf"(def|class) {name.split('.')[-1]}\b", source), (path, name)
+
+
+def test_no_file_of_the_package_is_too_long_to_read():
+    listed = subprocess.run(
+        ["git", "ls-files", "src"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    for name in listed:
+        if name.endswith(".py"):
+            assert len((ROOT / name).read_text("utf-8").splitlines()) < 450, name
