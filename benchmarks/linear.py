@@ -100,10 +100,13 @@ def measure(work: Path, worker: str) -> dict:
     return {name: round(100 * result[name], 2) for name in MEASURES}
 
 
-def speed(name: str, work: Path, pythons: dict, repeats: int) -> dict:
-    """Alternating runs of the stages in which the bars compare treetop with libpecos."""
+def speed(name: str, work: Path, pythons: dict, repeats: int, steps: list[str]) -> dict:
+    """Alternating runs of the steps in which the bars compare treetop with libpecos.
+
+    `predict` uses the models that `linear` left.
+    """
     found: dict = {}
-    for stage in ("tfidf", "linear"):
+    for stage in steps:
         options = {"min_df": MIN_DF.get(name, 1), "tree": TREES[name]}
         for _ in range(repeats):
             for worker in ("treetop", "libpecos"):
@@ -121,7 +124,9 @@ def quality(name: str, work: Path, pythons: dict, workers: list[str]) -> dict:
     for worker in workers:
         if worker == "sklearn" and name not in SMALL:
             continue
-        variants = {worker: {}}
+        variants: dict = {worker: {}}
+        if worker == "treetop" and name not in SMALL:
+            variants["treetop, one tree"] = {"trees": 1}
         if worker == "omikuji":
             variants = {"omikuji (words)": {"features": "U"}, "omikuji (words, pairs)": {}}
         if worker == "libpecos":
@@ -182,6 +187,7 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["eurlex57k", "debian-depends", *SMALL])
     parser.add_argument("--workers", nargs="+", default=["treetop", "libpecos", "omikuji"])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--steps", nargs="+", default=["tfidf", "linear", "predict"])
     parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER")
     chosen = parser.parse_args()
     pythons = {"treetop": sys.executable, "sklearn": sys.executable}
@@ -192,7 +198,8 @@ def main() -> None:
         work = chosen.work / name
         prepare(chosen.data / name, work)
         if chosen.stage == "speed":
-            found = speed(name, work, pythons, chosen.repeats)
+            before = results.get("speed", {}).get(name, {})
+            found = {**before, **speed(name, work, pythons, chosen.repeats, chosen.steps)}
         elif chosen.stage == "cold":
             found = cold_start(name, work, pythons["treetop"])
         else:

@@ -36,7 +36,7 @@ def tfidf(folder, options):
     common.answer(seconds=clock.seconds, features=X.shape[1], peak_mb=common.peak_mb())
 
 
-def train_and_predict(folder, X, Y, test, clock, single=True):
+def train_and_predict(folder, X, Y, test, clock):
     """PIFA, tree and rankers with libpecos's defaults (16-way, leaves of 100, threshold 0.1)."""
     Z = clock("pifa", LabelEmbeddingFactory.create, Y, X, method="pifa")
     C = clock("tree", Indexer.gen, Z, indexer_type="hierarchicalkmeans", threads=THREADS,
@@ -47,28 +47,30 @@ def train_and_predict(folder, X, Y, test, clock, single=True):
     trained_mb = common.peak_mb()
     model.save(str(folder / "libpecos.model"))
     model = XLinearModel.load(str(folder / "libpecos.model"), is_predict_only=True)
-    model.predict(test[:10], beam_size=10, only_topk=TOP, threads=THREADS)
     scores = clock("predict", model.predict, test, beam_size=10, only_topk=TOP, threads=THREADS)
-    one = None
-    if single:
-        rows = [test[row] for row in range(common.SINGLE_QUERIES)]
-        one = common.median_single(
-            lambda row: model.predict(row, beam_size=10, only_topk=TOP, threads=1), rows
-        )
     common.save_predictions(folder, "libpecos", common.ordered_rows(scores), Y.shape[1])
-    shape = "-".join(str(level.shape[0]) for level in C)
-    return trained_mb, one, shape
+    return trained_mb, "-".join(str(level.shape[0]) for level in C)
+
+
+def predict(folder, options):
+    """Batch and single queries with the model that `linear` left."""
+    model = XLinearModel.load(str(folder / "libpecos.model"), is_predict_only=True)
+    test, clock = common.load(folder, "X.tst"), Clock()
+    model.predict(test, beam_size=10, only_topk=TOP, threads=THREADS)
+    clock("predict", model.predict, test, beam_size=10, only_topk=TOP, threads=THREADS)
+    rows = [test[row] for row in range(common.SINGLE_QUERIES)]
+    single = common.median_single(
+        lambda row: model.predict(row, beam_size=10, only_topk=TOP, threads=1), rows
+    )
+    common.answer(seconds=clock.seconds, documents=test.shape[0], single_ms=single)
 
 
 def linear(folder, options):
     X, Y = common.load(folder, "X.trn"), common.load(folder, "Y.trn")
     test, clock = common.load(folder, "X.tst"), Clock()
     loaded_mb = common.peak_mb()
-    trained_mb, single, shape = train_and_predict(folder, X, Y, test, clock)
-    common.answer(
-        seconds=clock.seconds, documents=test.shape[0], single_ms=single, tree=shape,
-        loaded_mb=loaded_mb, peak_mb=trained_mb,
-    )  # fmt: skip
+    trained_mb, shape = train_and_predict(folder, X, Y, test, clock)
+    common.answer(seconds=clock.seconds, tree=shape, loaded_mb=loaded_mb, peak_mb=trained_mb)
 
 
 def default(folder, options):
@@ -78,7 +80,7 @@ def default(folder, options):
     made = clock("tfidf_fit", vectorizer, texts, options.get("min_df", 1))
     X = clock("tfidf_transform", made.predict, texts, threads=THREADS)
     test = made.predict(common.texts(folder, "test"), threads=THREADS)
-    trained_mb, _, _ = train_and_predict(folder, X, Y, test, clock, single=False)
+    trained_mb, _ = train_and_predict(folder, X, Y, test, clock)
     parts = ("tfidf_fit", "tfidf_transform", "pifa", "tree", "train")
     clock.seconds["train"] = sum(clock.seconds[part] for part in parts)
     common.answer(seconds=clock.seconds, peak_mb=trained_mb)
@@ -86,4 +88,4 @@ def default(folder, options):
 
 if __name__ == "__main__":
     stage, folder, options = common.arguments()
-    {"tfidf": tfidf, "linear": linear, "default": default}[stage](folder, options)
+    {"tfidf": tfidf, "linear": linear, "predict": predict, "default": default}[stage](folder, options)

@@ -4,13 +4,15 @@ import common
 from common import THREADS, TOP, Clock
 
 import treetop
+from treetop import store
 from treetop.config import Analyser, RankerSettings
 from treetop.features.hybrid import features
 from treetop.features.tfidf import Tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
-from treetop.ranking.ranker import train_ranker
+from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.weights import Weights
 
 
 def tfidf(folder, options):
@@ -32,19 +34,31 @@ def linear(folder, options):
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
     ranker = clock("train", train_ranker, X, Y, tree, same, 0, THREADS)
     trained_mb = common.peak_mb()
-    test = features(common.load(folder, "X.tst"))
-    ranker.predict(test[:10], TOP, THREADS)
-    scores = clock("predict", ranker.predict, test, TOP, THREADS)
+    store.write_arrays(folder / "treetop.weights", ranker.weights.arrays)
+    store.write_arrays(folder / "treetop.tree", tree_arrays(tree))
+    scores = clock("predict", ranker.predict, features(common.load(folder, "X.tst")), TOP, THREADS)
+    common.save_predictions(folder, "treetop", common.ordered_rows(scores), Y.shape[1])
+    common.answer(seconds=clock.seconds, loaded_mb=loaded_mb, peak_mb=trained_mb)
+
+
+def tree_arrays(tree):
+    named = {f"child_ptr.{level}": pointers for level, pointers in enumerate(tree.child_ptr)}
+    return {**named, "label_of": tree.label_of}
+
+
+def predict(folder, options):
+    """Batch and single queries with the model that `linear` left, mapped from disk."""
+    arrays = store.read_arrays(folder / "treetop.tree")
+    label_of = arrays.pop("label_of")
+    tree = trees.Tree(tuple(arrays[name] for name in sorted(arrays)), label_of)
+    weights = Weights(**store.read_arrays(folder / "treetop.weights"))
+    ranker = Ranker(tree, weights, RankerSettings())
+    test, clock = features(common.load(folder, "X.tst")), Clock()
+    ranker.predict(test, TOP, THREADS)
+    clock("predict", ranker.predict, test, TOP, THREADS)
     rows = [test[row : row + 1] for row in range(common.SINGLE_QUERIES)]
     single = common.median_single(lambda row: ranker.predict(row, TOP, 1), rows)
-    common.save_predictions(folder, "treetop", common.ordered_rows(scores), Y.shape[1])
-    common.answer(
-        seconds=clock.seconds,
-        documents=test.rows,
-        single_ms=single,
-        loaded_mb=loaded_mb,
-        peak_mb=trained_mb,
-    )
+    common.answer(seconds=clock.seconds, documents=test.rows, single_ms=single)
 
 
 def default(folder, options):
@@ -62,4 +76,4 @@ if __name__ == "__main__":
     for kernel in all_kernels():
         kernel.compile()
     stage, folder, options = common.arguments()
-    {"tfidf": tfidf, "linear": linear, "default": default}[stage](folder, options)
+    {"tfidf": tfidf, "linear": linear, "predict": predict, "default": default}[stage](folder, options)

@@ -1,0 +1,100 @@
+"""What `fit` and `predict` take, brought into one form and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+from treetop.features.hybrid import Features, features
+from treetop.labels.vocabulary import label_matrix, vocabulary_of
+
+
+def is_text(X: Any) -> bool:
+    """Whether X is a collection of strings and not of numbers."""
+    if isinstance(X, str):
+        raise TreetopError("X is one string: give a list of texts")
+    if isinstance(X, Features) or sp.issparse(X):
+        return False
+    if isinstance(X, np.ndarray):
+        return X.ndim == 1 and X.dtype.kind in "OUT"
+    return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in "biuf")
+
+
+def read_features(X: Any) -> Features:
+    """Features from a matrix: sparse, an array, or both as `Features`."""
+    if isinstance(X, Features):
+        return X
+    if sp.issparse(X):
+        return features(X)
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise TreetopError("Complex data not supported")
+    if array.ndim != 2:
+        raise TreetopError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be a "
+            "list of texts or a matrix with a row a document"
+        )
+    return features(dense=array.astype(np.float32))
+
+
+def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Y and the label names, from any of the forms `fit` takes."""
+    if isinstance(y, np.ndarray) and y.dtype.kind == "c":
+        raise TreetopError("Complex data not supported")
+    if y is None:
+        raise TreetopError("requires y to be passed, but the target y is None")
+    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
+        Y = label_matrix(y)
+        names = label_names if label_names is not None else range(Y.shape[1])
+        if len(names) != Y.shape[1]:
+            raise TreetopError(f"{len(names)} label names for {Y.shape[1]} columns of labels")
+        classes = np.array([str(name) for name in names], dtype=object)
+        check_names(classes)
+        if Y.nnz == 0:
+            raise TreetopError("no document has a label")
+        return Y, classes
+    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biufUS":
+        if y.dtype.kind == "f" and not np.isfinite(y).all():
+            raise TreetopError("Input y contains NaN or infinity")
+        classes, numbers = np.unique(y, return_inverse=True)
+        ones = np.ones(y.size, np.float32)
+        shape = (y.size, classes.size)
+        return sp.csr_matrix((ones, numbers, np.arange(y.size + 1)), shape=shape), classes
+    lines = list(y)
+    vocabulary = vocabulary_of(lines)
+    if not vocabulary.names:
+        raise TreetopError("no document has a label")
+    classes = np.array(vocabulary.names, dtype=object)
+    check_names(classes)
+    return vocabulary.encode(lines), classes
+
+
+def check_names(names: np.ndarray) -> None:
+    """Raise if a label name cannot be written as a line of labels.txt."""
+    if len(set(names)) != len(names):
+        raise TreetopError("label names must differ from each other")
+    for name in names:
+        if "\n" in name:
+            raise TreetopError(f"label {name!r} contains a line break")
+
+
+def check_rows(X: Features, Y: sp.csr_matrix) -> None:
+    """Raise unless there are as many documents as lines of labels, and at least one."""
+    if X.rows == 0:
+        raise TreetopError("there are no documents")
+    if X.sparse.shape[1] + X.dense.shape[1] == 0:
+        raise TreetopError(f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required.")
+    if X.rows != Y.shape[0]:
+        raise TreetopError(
+            f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
+        )
+
+
+def check_shape(matrix: sp.csr_matrix, shape: tuple[int, int], name: str) -> None:
+    """Raise unless a matrix has the shape it must have."""
+    if matrix.shape != shape:
+        raise TreetopError(f"{name} have shape {matrix.shape}, expected {shape}")
