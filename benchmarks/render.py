@@ -27,6 +27,11 @@ def median(runs, figure):
     return statistics.median(figure(run) for run in runs)
 
 
+def show(value):
+    """Three significant digits, without an exponent."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def speed_rows(results):
     """(data set, step, treetop, libpecos, ratio, unit)."""
     rows = []
@@ -41,7 +46,7 @@ def speed_rows(results):
 def speed_table(results):
     lines = ["| data | step | treetop | libpecos | times |", "| --- | --- | --- | --- | --- |"]
     for name, step, ours, theirs, ratio, unit in speed_rows(results):
-        lines.append(f"| {name} | {step} | {ours:.3g} {unit} | {theirs:.3g} {unit} | {ratio:.1f} |")
+        lines.append(f"| {name} | {step} | {show(ours)} {unit} | {show(theirs)} {unit} | {ratio:.1f} |")
     return lines
 
 
@@ -111,7 +116,8 @@ def document(results):
         "From text (treetop, libpecos) or from TF-IDF features (the others), on the test set, in per",
         "cent. Labels that only the test set has count as missed. treetop's defaults were chosen on",
         "the dev set of eurlex57k and on an eighth of the others' training sets. Peak memory is of the",
-        "whole process; omikuji's and napkinXC's do not include TF-IDF.",
+        "whole process; omikuji's and napkinXC's do not include TF-IDF. A tool that is not in a table was",
+        "not run on that set.",
         "",
     ]
     for name in results.get("quality", {}):
@@ -157,7 +163,7 @@ def readme(results):
     rows = [row for row in speed_rows(results) if row[0] == "eurlex57k" and row[1] != "PIFA"]
     lines = ["| eurlex57k, 2 cores | treetop | libpecos | |", "| --- | --- | --- | --- |"]
     for _, step, ours, theirs, ratio, unit in rows:
-        lines.append(f"| {step} | {ours:.3g} {unit} | {theirs:.3g} {unit} | {ratio:.1f} × |")
+        lines.append(f"| {step} | {show(ours)} {unit} | {show(theirs)} {unit} | {ratio:.1f} × |")
     text = "\n".join(["", "", *lines, "", setting(results), ""])
     path.write_text(f"{before}{MARKS[0]}{text}{MARKS[1]}{after}", "utf-8")
 
