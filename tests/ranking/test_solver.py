@@ -13,7 +13,7 @@ from treetop.config import RankerSettings
 from treetop.features.hybrid import features
 from treetop.labels import tree
 from treetop.progress import Silent
-from treetop.ranking.solver import costs, plan, solve_level
+from treetop.ranking.solver import block_width, costs, plan, solve_level
 
 EXACT = RankerSettings(
     threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
@@ -132,7 +132,14 @@ def test_a_plan_covers_every_child_once_in_whole_blocks(sizes, threads, seed):
     tasks = plan(rows, child_ptr, 100, 10**6, threads)
     covered = sorted(child for task in tasks for child in range(task.first_child, task.last_child))
     assert covered == list(range(child_ptr[-1]))
-    assert all((task.first_child - child_ptr[task.cluster]) % 16 == 0 for task in tasks)
+    assert all((task.first_child - child_ptr[task.cluster]) % task.width == 0 for task in tasks)
+
+
+def test_a_small_cluster_on_most_documents_is_shared_by_threads():
+    assert block_width(16, 100, 100) == 8
+    assert block_width(16, 10, 100) == 16
+    assert block_width(3, 100, 100) == 4
+    assert block_width(64, 100, 100) == 16
 
 
 def test_an_empty_cluster_gets_no_weights(rng):

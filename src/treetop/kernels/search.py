@@ -43,19 +43,22 @@ def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
 
 @kernel(
     void(
-        *(const(i4), const(i8), const(i4), const(f4), const(i4, 2), array(i8)),
+        *(const(i4), const(i8), const(i4), const(f4), i8, i8, const(i4, 2), array(i8)),
         *(array(i4, 2), array(f4, 2), array(f4, 2)),
     )
 )
 def place_values(
-    features, ends, children, values, rows, cursor, pairs, pair_values, full
+    features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full
 ):  # fmt: skip
-    """Copy a cluster's weights into the rows of its features. `cursor` as in `place_cluster`.
+    """Copy a cluster's weights into the rows of its features from `low` to `high`.
 
-    `pair_values` is `pairs` seen as floats.
+    `cursor` is as in `place_cluster`; `pair_values` is `pairs` seen as floats.
     """
     start = 0
     for at in range(features.size):
+        if not low <= features[at] < high:
+            start = ends[at]
+            continue
         target = rows[cursor[features[at]], 1]
         cursor[features[at]] += 1
         if target < 0:

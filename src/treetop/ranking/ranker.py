@@ -106,7 +106,7 @@ def train_ranker(
         if settings.shortlist != "true":
             P = predicted_nodes(clusters, X, tree, level, settings, threads)
         M = shortlist(P, None if settings.shortlist == "beam" else R)
-    return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1]), settings)
+    return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1], threads), settings)
 
 
 def predicted_nodes(
@@ -118,7 +118,7 @@ def predicted_nodes(
     threads: int,
 ) -> sp.csr_matrix:
     """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
-    weights = assemble(clusters, tree, X.sparse.shape[1])
+    weights = assemble(clusters, tree, X.sparse.shape[1], threads)
     score = score_kind(settings.score_transform, tree.depth)
     nodes, scores, counts = beam_search(weights, X, level, settings.beam, settings.beam, score, threads)
     size = tree.sizes[level - 1]

@@ -12,7 +12,7 @@ from treetop import parallel
 from treetop.config import RankerSettings
 from treetop.features.hybrid import Features
 from treetop.kernels import descent
-from treetop.kernels.lanes import width_for
+from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import normalized_relevance
 from treetop.progress import Silent
 from treetop.ranking.weights import ClusterWeights, merge_blocks
@@ -29,9 +29,10 @@ BLOCK_FEATURES = 1 << 21
 
 
 class Task(NamedTuple):
-    """Some consecutive children of one cluster."""
+    """Some consecutive children of one cluster, in blocks of `width`."""
 
     cluster: int
+    width: int
     first_child: int
     last_child: int
 
@@ -39,6 +40,18 @@ class Task(NamedTuple):
 def copies(rows: int, documents: int) -> bool:
     """Whether a cluster's documents are few enough to be brought together first."""
     return 2 * rows < documents
+
+
+def block_width(children: int, rows: int, documents: int) -> int:
+    """How many children are trained at once.
+
+    A cluster of few children on most documents, such as the root's, would be a single block and
+    keep a single thread busy: narrower blocks let several threads share it.
+    """
+    width = width_for(children)
+    if children <= width and not copies(rows, documents):
+        width = max(WIDTHS[0], width // 2)
+    return width
 
 
 def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, float]:
@@ -65,22 +78,25 @@ def plan(
 
     A task that trains on most documents holds weights for all features: few blocks each, then.
 
-    Only the splitting depends on the number of threads. A block of 16 children is never split, and
+    Only the splitting depends on the number of threads. A block of children is never split, and
     blocks do not know of each other, so the weights do not depend on it.
     """
-    blocks = -(-np.diff(child_ptr) // 16)
+    pairs = zip(np.diff(child_ptr).tolist(), rows.tolist(), strict=True)
+    widths = np.array([block_width(children, count, documents) for children, count in pairs])
+    blocks = -(-np.diff(child_ptr) // widths)
     work = rows * blocks
     share = max(1.0, float(work.sum()) / (4 * threads))
     tasks = []
     for cluster in np.argsort(-work, kind="stable").tolist():
         first, last = int(child_ptr[cluster]), int(child_ptr[cluster + 1])
+        width = int(widths[cluster])
         pieces = int(np.ceil(work[cluster] / share))
         if copies(int(rows[cluster]), documents):
             pieces = min(pieces, 4)
         else:
             pieces = max(pieces, int(blocks[cluster]) * features // BLOCK_FEATURES)
         for start, end in parallel.ranges(int(blocks[cluster]), max(1, pieces)):
-            tasks.append(Task(cluster, first + 16 * start, min(first + 16 * end, last)))
+            tasks.append(Task(cluster, width, first + width * start, min(first + width * end, last)))
     return tasks
 
 
@@ -113,10 +129,9 @@ def solve_level(
             local.row_of = np.zeros(X.rows, np.int32)
         start, end = members.indptr[task.cluster : task.cluster + 2]
         rows = members.indices[start:end].astype(np.int64)
-        width = width_for(int(child_ptr[task.cluster + 1] - child_ptr[task.cluster]))
         return ClusterWeights(
-            *descent.train_with[width](
-                *((np.uint8(0),) * width, *X.arrays, norms, rows, copies(rows.size, X.rows)),
+            *descent.train_with[task.width](
+                *((np.uint8(0),) * task.width, *X.arrays, norms, rows, copies(rows.size, X.rows)),
                 *(task.first_child, task.last_child),
                 *(positive_ptr, positives.indices, positives.data, negative_cost),
                 *(settings.bias or 0.0, loss, settings.passes, settings.tolerance, seed * 1_000_003),

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treetop import parallel
+from treetop.errors import TreetopError
 from treetop.kernels import search
 from treetop.labels.tree import Tree
 
@@ -83,7 +85,7 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
     )
 
 
-def assemble(clusters: list[ClusterWeights], tree: Tree, features: int) -> Weights:
+def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads: int) -> Weights:
     """Weights of the first levels, from their clusters in order."""
     counts = np.bincount(np.concatenate([cluster.features for cluster in clusters]), minlength=features)
     row_ptr = np.append(0, np.cumsum(counts))
@@ -96,12 +98,21 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int) -> Weigh
         )
     pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
     full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
+    if max(pair_ptr[-1], full_ptr[-1]) > np.iinfo(np.int32).max:
+        raise TreetopError(
+            "the model has more than two billion weights: raise threshold or set max_weights"
+        )
     rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
     pairs = np.zeros((int(pair_ptr[-1]), 2), np.int32)
     full = np.zeros((int(full_ptr[-1]), search.WIDTH), np.float32)
     cursor = row_ptr[:-1].copy()
-    for cluster in clusters:
-        search.place_values(*cluster[:4], rows, cursor, pairs, pairs.view(np.float32), full)
+    pair_values = pairs.view(np.float32)
+
+    def work(task: tuple[int, int], _: np.ndarray) -> None:
+        for cluster in clusters:
+            search.place_values(*cluster[:4], *task, rows, cursor, pairs, pair_values, full)
+
+    parallel.run(work, parallel.ranges(features, threads), threads)
     return Weights(
         *(row_ptr, rows, pairs, full),
         np.concatenate([cluster.dense.ravel() for cluster in clusters]),
