@@ -23,7 +23,7 @@ PACKAGES = (
 )  # fmt: skip
 SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,}|={3,})[ \t]*$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*) ?(?::|$)")
-SIGNATURE = re.compile(r"^[\w.]+\(.*?\)[^\n]*$", re.MULTILINE | re.DOTALL)
+SIGNATURE = re.compile(r"[-\s]*(?:[\w.]+\(|$)")
 TEST_SHARE = 5  # one document in so many is for testing
 SHORTEST = 8  # words
 
@@ -77,9 +77,11 @@ def docstrings_of(path: Path) -> Iterator[str]:
 
 def divide(docstring: str) -> tuple[str, list[str]]:
     """What a docstring says apart from its parameters, and the parameters' names."""
-    # Docstrings of C functions begin with the signature, which would give the labels away.
-    if docstring.lstrip().split("(")[0].replace(".", "_").isidentifier():
-        docstring = SIGNATURE.sub("", docstring.lstrip(), count=1)
+    # Docstrings of C functions begin with the signature, even twice: it would give the labels away.
+    paragraphs = docstring.split("\n\n")
+    while paragraphs and SIGNATURE.match(paragraphs[0]):
+        paragraphs.pop(0)
+    docstring = "\n\n".join(paragraphs)
     starts = list(SECTION.finditer(docstring))
     said = [docstring[: starts[0].start()]] if starts else [docstring]
     names: dict[str, None] = {}
