@@ -137,7 +137,8 @@ def open_data_of_one():
 
 def test_a_docstring_is_divided_into_what_it_says_and_its_parameters():
     text, labels = divide(
-        "f(x, axis)\n--\n\nf(x,\n  axis)\n\nSay something.\n\nParameters\n----------\nx, y : int\n    The point.\n"
+        "f(x, axis)\n--\n\nf(x,\n  axis)\n\nSay something.\n\nParameters\n----------\n"
+        "x, y : int\n    The point.\n"
         "axis : int, optional\n    It.\n*args\n\nReturns\n-------\nz : float\n    Result.\n"
     )
     assert labels == ["x", "y", "axis", "args"]
