@@ -7,7 +7,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -204,11 +204,6 @@ def parse_assignment(text: str) -> tuple[str, Any]:
 def to_json(settings: LinearSettings) -> dict[str, Any]:
     """Settings as plain values."""
     return {name: list(v) if isinstance(v, tuple) else v for name, v in asdict(settings).items()}
-
-
-def with_threads(settings: LinearSettings, threads: int | None) -> LinearSettings:
-    """The same settings on another number of threads."""
-    return replace(settings, threads=threads)
 
 
 def signature_of(settings: type) -> inspect.Signature:

@@ -6,7 +6,7 @@ follow the known ones and count as missed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -189,11 +189,6 @@ def by_frequency(
 def frequencies(Y: sp.csr_matrix) -> np.ndarray:
     """Documents of each label."""
     return np.bincount(Y.indices, minlength=Y.shape[1])
-
-
-def flatten(result: Mapping[str, Any]) -> dict[str, float]:
-    """The overall figures alone."""
-    return {name: value for name, value in result.items() if isinstance(value, float)}
 
 
 def _matrices(Y_true: Any, scores: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:

@@ -138,6 +138,12 @@ def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
         raise TreetopError(f"{path}: damaged (checksum differs): copy the folder again")
 
 
+def check_target(target: Path) -> None:
+    """Raise if something other than a model is where a model is to be written."""
+    if target.exists() and not (target / CONFIG).is_file():
+        raise TreetopError(f"{target}: exists and is not a treetop model: choose another place")
+
+
 @contextmanager
 def replacing_folder(target: Path) -> Iterator[Path]:
     """A new folder to write to that becomes `target` at the end, in one step.
@@ -145,8 +151,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
     On any error, or when killed, what was at `target` stays as it was.
     """
     target = Path(target)
-    if target.exists() and not (target / CONFIG).is_file():
-        raise TreetopError(f"{target}: exists and is not a treetop model: choose another place")
+    check_target(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

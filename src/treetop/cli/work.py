@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import treetop
-from treetop import metrics
+from treetop import metrics, store
 from treetop.cli import screen
 from treetop.config import make_settings, parse_assignment, preset
 from treetop.data import Dataset, Split, open_data
@@ -35,8 +35,7 @@ def train_model(
         raise TreetopError(f"unknown model {model!r}: choose one of {', '.join(MODELS)}")
     settings = {**preset(preset_name), **dict(map(parse_assignment, assignments))}
     make_settings(settings)
-    if output.exists() and not (output / "config.json").is_file():
-        raise TreetopError(f"{output}: exists and is not a treetop model: choose another place")
+    store.check_target(output)
     dataset = open_data(data, text_column, labels_column)
     split = dataset.split("train")
     warn_of_empty(split)

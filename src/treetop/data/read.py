@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 from treetop.data import pecos, tables, textlines, xmlrepo
 from treetop.data.dataset import Dataset
-from treetop.data.files import lines_of, open_bytes, plain_name
+from treetop.data.files import open_bytes, plain_name
 from treetop.errors import TreetopError
 
 KNOWN = (
@@ -42,8 +41,3 @@ def open_data(
             {"train": textlines.read_split(path, labels if labels.is_file() else None)},
         )
     raise TreetopError(f"{path}: format not recognised. Known are: {KNOWN}")
-
-
-def read_texts(path: Path) -> Iterator[str]:
-    """Texts alone, a line each, in a stream."""
-    return lines_of(path)
