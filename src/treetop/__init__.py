@@ -6,12 +6,13 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Features", "TreetopError", "XRLinear", "__version__", "load", "metrics"]
+__all__ = ["Features", "TreetopError", "XRLinear", "XRTransformer", "__version__", "load", "metrics"]
 
 _HOMES = {
     "Features": "treetop.features.hybrid",
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
+    "XRTransformer": "treetop.estimators",
 }
 
 
@@ -26,6 +27,6 @@ def __getattr__(name: str) -> Any:
 
 def load(folder: str, verify: bool | None = None) -> Any:
     """The model in a folder that `save` wrote."""
-    from treetop.estimators import XRLinear
+    from treetop.models import load_model
 
-    return XRLinear.load(folder, verify)
+    return load_model(folder, verify)

@@ -8,9 +8,11 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 from treetop.errors import TreetopError
+
+Kind = TypeVar("Kind", bound="LinearSettings")
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,45 @@ class LinearSettings:
         return RankerSettings(**{one.name: getattr(self, one.name) for one in fields(RankerSettings)})
 
 
+@dataclass(frozen=True)
+class TransformerSettings(LinearSettings):
+    """Settings of XRTransformer: those of XRLinear for words, refined tree and rankers, and these."""
+
+    # Encoder
+    encoder: str = "minilm"  # name on the Hub, a folder, or a file of word vectors
+    pooling: str = "auto"  # token vectors to one vector: mean, cls, pooler, last; auto: by model
+    max_length: int = 256  # tokens of a text that the encoder reads
+    dense_weight: float = 1.0  # length of the encoder's half of Φ_cat; the paper's is 1
+    fine_tune: bool = True  # False: the encoder stays as it is, the paper's Pre-Trained
+    # Fine-tuning on the levels of a preliminary tree
+    first_tree: str = "auto"  # such as 16-256-L; without the L the labels are left to the ranker
+    largest_level: int = 32_768  # a level with more nodes is left to the ranker
+    budget: str = "5 epochs"  # epochs, samples or steps, in all or by level: 300/400/600 steps
+    batch: int = 256  # documents a step
+    learning_rate: float = 1e-4  # the largest, reached after the warm-up; then linear to 0
+    head_rate: float = 1.0  # learning rate of W, times that of the encoder
+    warmup: float = 0.1  # share of a level's steps in which the learning rate grows
+    weight_decay: float = 0.0  # of the encoder's matrices
+    clip: float = 1.0  # largest norm of a gradient
+    dropout: float = 0.1  # share of values left out at random
+    tune_loss: str = "squared-hinge"  # squared-hinge, hinge or bce
+    tune_lambda: float = 0.5  # λ of the paper, for the head
+    tune_alpha: float = 1.0  # α of the paper: weight of a negative
+    tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
+    tune_beam: int = 10  # nodes of P, predicted by the level above, whose children are shortlisted
+    bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros
+    # Validation
+    validation: float = 0.0  # share of the documents held back, if none are given
+    validate_every: float = 0.2  # of a level's steps
+    patience: int = 0  # validations without a better P@1 that end a level; 0: never
+    # The machine
+    device: str = "auto"  # auto, cpu, cuda, cuda:1, mps
+    precision: str = "auto"  # auto: bf16 where the GPU has it, else fp32; fp32 or bf16
+    fallback: bool = False  # go on with the CPU if the GPU fails
+    checkpoint_minutes: float = 5.0  # between checkpoints of a run that has a folder
+    tensorboard: str | None = None  # folder for TensorBoard
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "xr-linear": {},
     "parabel": {
@@ -120,8 +161,15 @@ CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),
     "shortlist": ("true", "beam", "both"),
     "label_features": ("pifa", "pifa-pecos"),
+    "pooling": ("auto", "mean", "cls", "pooler", "last"),
+    "tune_loss": ("squared-hinge", "hinge", "bce"),
+    "precision": ("auto", "fp32", "bf16"),
 }
-POSITIVE = ("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf")
+POSITIVE = (
+    *("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf"),
+    *("max_length", "largest_level", "batch", "learning_rate", "head_rate", "clip"),
+    *("tune_alpha", "tune_beam", "validate_every", "checkpoint_minutes"),
+)
 
 
 def parse_ngrams(spec: str) -> list[tuple[str, tuple[int, int]]]:
@@ -144,30 +192,50 @@ def unknown_setting(name: str, known: Iterable[str]) -> TreetopError:
     return TreetopError(f"unknown setting {name!r}{hint}")
 
 
-def make_settings(values: Mapping[str, Any]) -> LinearSettings:
+def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) -> Kind:  # type: ignore[assignment]
     """Settings from names and values; an unknown name or an impossible value is an error."""
-    known = {one.name: one for one in fields(LinearSettings)}
+    known = {one.name: one for one in fields(kind)}
     for name in values:
         if name not in known:
             raise unknown_setting(name, known)
     values = {
         name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
     }
-    settings = LinearSettings(**values)
+    settings = kind(**values)
     for name, one in known.items():
         check_type(name, getattr(settings, name), str(one.type))
     for name, choices in CHOICES.items():
-        if getattr(settings, name) not in choices:
+        if name in known and getattr(settings, name) not in choices:
             raise TreetopError(
                 f"{name} is {getattr(settings, name)!r}: choose one of {', '.join(choices)}"
             )
     for name in POSITIVE:
-        if getattr(settings, name) <= 0:
+        if name in known and getattr(settings, name) <= 0:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be above 0")
     if settings.branching < 2:
         raise TreetopError(f"branching is {settings.branching}: it must be at least 2")
     parse_ngrams(settings.ngrams)
+    if isinstance(settings, TransformerSettings):
+        check_shares(settings)
+        parse_budget(settings.budget)
     return settings
+
+
+def check_shares(settings: TransformerSettings) -> None:
+    """Raise if a share is not between 0 and 1."""
+    for name in ("dropout", "warmup", "validation"):
+        if not 0 <= getattr(settings, name) < 1:
+            raise TreetopError(f"{name} is {getattr(settings, name)}: it must be at least 0, below 1")
+
+
+def parse_budget(text: str) -> tuple[list[float], str]:
+    """``300/400/600 steps`` as ([300, 400, 600], "steps"); the unit may also be samples or epochs."""
+    match = re.fullmatch(r"\s*(\d[\d._]*(?:/\d[\d._]*)*)\s*(step|sample|epoch)s?\s*", text)
+    if not match:
+        raise TreetopError(
+            f"budget {text!r} is not understood: write 5 epochs, 2000 steps or 300/400/600 steps"
+        )
+    return [float(part.replace("_", "")) for part in match[1].split("/")], match[2] + "s"
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:
@@ -183,7 +251,7 @@ def check_type(name: str, value: Any, annotation: str) -> None:
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
 
 
-def preset(name: str) -> dict[str, Any]:
+def preset(name: str, kind: str = "xr-linear") -> dict[str, Any]:
     """The settings a preset changes."""
     if name not in PRESETS:
         raise TreetopError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")

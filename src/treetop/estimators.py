@@ -1,101 +1,57 @@
-"""XRLinear: Algorithm 2 of the paper with a fixed encoder, top to bottom in `fit`."""
+"""XRLinear and XRTransformer: Algorithm 2 of the paper, top to bottom in `fit`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import fields
+import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-import scipy.sparse as sp
-
-from treetop import metrics, store
-from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json, unknown_setting
+from treetop import metrics
+from treetop.config import LinearSettings, TransformerSettings, make_settings
 from treetop.errors import TreetopError
-from treetop.features.hybrid import Features, features
+from treetop.estimator import Estimator
+from treetop.features.hybrid import Features, cat, features
+from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
-from treetop.inputs import check_rows, check_shape, is_text, read_features, read_labels
-from treetop.labels import tree as trees
-from treetop.labels.pifa import pifa
+from treetop.forest import train_forest
+from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
-from treetop.labels.vocabulary import Vocabulary
-from treetop.model_card import model_card
 from treetop.parallel import thread_count
 from treetop.progress import Silent
-from treetop.ranking.ranker import Ranker, train_ranker
-from treetop.ranking.weights import Weights
+from treetop.runs import history_text
+from treetop.training import Data, Training
 
-Own = TypeVar("Own", bound="XRLinear")
-Prediction = list[tuple[Any, float]]
+Linear = TypeVar("Linear", bound="XRLinear")
+Transformer = TypeVar("Transformer", bound="XRTransformer")
 
 
-class XRLinear:
+class XRLinear(Estimator):
     """Tags text with labels from a large vocabulary, by linear rankers on a label tree.
 
     Settings are keyword arguments; `treetop.config.LinearSettings` lists them with their defaults,
     and ``XRLinear.from_preset("bonsai")`` starts from a named set.
     """
 
-    def __init__(self, **settings: Any) -> None:
-        known = {one.name: one.default for one in fields(LinearSettings)}
-        for name in settings:
-            if name not in known:
-                raise unknown_setting(name, known)
-        for name, default in known.items():
-            setattr(self, name, settings.get(name, default))
-
-    __init__.__signature__ = signature_of(LinearSettings)  # type: ignore[attr-defined]
-
-    @classmethod
-    def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
-        """An estimator with a preset's settings, some of them changed."""
-        return cls(**{**preset(name), **settings})
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings by name, as scikit-learn wants them."""
-        return {one.name: getattr(self, one.name) for one in fields(LinearSettings)}
-
-    def set_params(self: Own, **settings: Any) -> Own:
-        """Change settings."""
-        for name, value in settings.items():
-            if name not in self.get_params():
-                raise unknown_setting(name, self.get_params())
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        changed = {
-            one.name: getattr(self, one.name)
-            for one in fields(LinearSettings)
-            if getattr(self, one.name) != one.default
-        }
-        return f"XRLinear({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
-
-    def __sklearn_tags__(self) -> Any:
-        from treetop.sklearn_tags import text_tags
-
-        return text_tags()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "rankers_")
-
-    # Training
+    kind = "xr-linear"
+    settings_type = LinearSettings
 
     def fit(
-        self: Own,
+        self: Linear,
         X: Any,
         y: Any,
         *,
         label_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
         tree: Tree | None = None,
         report: Silent | None = None,
-    ) -> Own:
+    ) -> Linear:
         """Learn from texts (or a feature matrix, or `Features`) and their labels.
 
         `y` is a list of lists of label names, a matrix N x L of 0/1 or relevances (CSR or array) with
-        `label_names`, or a one-dimensional array: one label a document. `tree` replaces the trees
-        that would be learned.
+        `label_names`, or a one-dimensional array: one label a document. `sample_weight`: what each
+        document counts for. `tree` replaces the trees that would be learned.
         """
         settings, report = make_settings(self.get_params()), report or Silent()
         threads = thread_count(settings.threads)
@@ -104,21 +60,8 @@ class XRLinear:
         report.step("text features")
         features = self._fit_features(X, settings)
         check_rows(features, Y)
-
-        rankers = []
-        for number in range(settings.trees):
-            seed = settings.seed + number
-            label_tree = tree
-            if label_tree is None:
-                report.step("label tree")
-                Z = self._label_features(features, Y, settings, threads)
-                label_tree = build_tree(Z, settings, seed, threads)
-            rankers.append(
-                train_ranker(features, Y, label_tree, settings.ranker(), seed, threads, report)
-            )
-            if label_tree.depth == 1:
-                break  # another one would be the same
-        self.rankers_ = rankers
+        weights = read_weights(sample_weight, Y.shape[0])
+        self.rankers_ = train_forest(features, Y, weights, settings, threads, report, tree)
         self.train_counts_ = metrics.frequencies(Y)
         self.train_documents_ = Y.shape[0]
         report.close()
@@ -131,199 +74,114 @@ class XRLinear:
             made = features(self.tfidf_.fit_transform(X))
         else:
             made = read_features(X)
-        self.n_features_in_ = made.sparse.shape[1] + made.dense.shape[1]
-        self.feature_widths_ = (made.sparse.shape[1], made.dense.shape[1])
+        self._note_widths(made)
         return made
 
-    def _label_features(
-        self, X: Features, Y: sp.csr_matrix, settings: LinearSettings, threads: int
-    ) -> Features:
-        as_pecos = settings.label_features == "pifa-pecos"
-        return pifa(X, Y, threads, as_pecos, settings.tree_features)
+    def _text_features(self, texts: Any) -> Features:
+        if self.tfidf_ is None:
+            raise TreetopError("this model was trained on a feature matrix, not on text")
+        return features(self.tfidf_.transform(texts))
 
-    # Prediction
 
-    def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
-        """For each document its best `k` labels as (name, score), best first.
+class XRTransformer(Estimator):
+    """XR-Transformer: an encoder fine-tuned on ever finer clusters of labels, beside words.
 
-        Options as for `predict_scores`.
-        """
-        scores = self.predict_scores(X, k, **options)
-        names = self.classes_
-        return [
-            [
-                (names[label], float(score))
-                for label, score in zip(
-                    scores.indices[start:end].tolist(), scores.data[start:end], strict=True
-                )
-            ]
-            for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
-        ]
+    Settings are keyword arguments; `treetop.config.TransformerSettings` lists them. The encoder may be
+    a name on the Hugging Face Hub, a folder, or a file of word vectors.
+    """
 
-    def predict_scores(
-        self,
+    kind = "xr-transformer"
+    settings_type = TransformerSettings
+
+    def fit(
+        self: Transformer,
         X: Any,
-        k: int = 100,
+        y: Any,
         *,
-        beam: int | None = None,
-        allow: Iterable[Any] | None = None,
-        candidates: sp.csr_matrix | None = None,
-        threads: int | None = None,
-    ) -> sp.csr_matrix:
-        """Scores N x L of the best `k` labels, best first in each row.
+        label_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        validation: tuple[Any, Any] | None = None,
+        run: str | Path | None = None,
+        resume: bool = False,
+        report: Silent | None = None,
+    ) -> Transformer:
+        """Learn from texts and their labels; `y` and `sample_weight` as in `XRLinear.fit`.
 
-        `beam`: nodes followed at each level, more is slower and better. `allow`: names of the only
-        labels that may be predicted. `candidates`: N x L, the only labels a document may get.
+        `validation`: texts and labels to choose the best weights on. `run`: a folder for checkpoints
+        and finished stages; with `resume` those that are there already are not done again.
         """
-        self._check_fitted()
-        if k < 1:
-            raise TreetopError(f"k is {k}: it must be at least 1")
-        made = self._features(X)
-        threads = thread_count(threads if threads is not None else self.get_params()["threads"])
-        allowed = None if allow is None else self._numbers(allow)
-        if candidates is not None:
-            candidates = sp.csr_matrix(candidates)
-            check_shape(candidates, (made.rows, len(self.classes_)), "candidates")
-        # A forest's trees disagree at the end of their lists: look further than k before averaging.
-        top = k if len(self.rankers_) == 1 else 2 * k
-        parts = [
-            ranker.predict(made, top, threads, beam, allowed, candidates) for ranker in self.rankers_
-        ]
-        return parts[0] if len(parts) == 1 else average(parts, k)
+        settings, report = make_settings(self.get_params(), TransformerSettings), report or Silent()
+        if not is_text(X):
+            raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
+        training = Training(settings, thread_count(settings.threads), report)
+        data = training.read(X, y, label_names, sample_weight, validation)
+        training.open_run(run, resume, data)
+        try:
+            self._learn(training, data)
+        except RuntimeError as error:
+            if not failed_device(error):
+                raise
+            if not settings.fallback:
+                raise TreetopError(
+                    f"the GPU failed ({str(error).splitlines()[0]}): run again with --resume, "
+                    "or set fallback=true to go on with the CPU"
+                ) from None
+            report.note("the GPU failed: going on with the CPU")
+            training.settings = replace(settings, device="cpu")
+            self._learn(training, data)
+        report.close()
+        return self
 
-    def score(self, X: Any, y: Any) -> float:
-        """P@1."""
-        Y, names = read_labels(y, None)
-        order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
-        columns = np.array([order.numbers[str(name)] for name in names], np.int64)
-        widened = sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), (Y.shape[0], len(order)))
-        return float(metrics.evaluate(widened, self.predict_scores(X, 1), k=(1,))["P@1"])
+    def _learn(self, training: Training, data: Data) -> None:
+        """Algorithm 2."""
+        settings, Y = training.settings, data.Y
+        self.tfidf_, tfidf, held_tfidf = training.text_features(data)
+        encoder = training.open_encoder()
+        if settings.fine_tune:
+            tree, levels = training.first_tree(tfidf, data)
+            vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
+        else:
+            vectors = training.embed(encoder, data)
+        X = cat(tfidf, vectors, settings.dense_weight)
+        self.rankers_ = training.rankers(X, data)
+        self.encoder_ = encoder
+        self.history_ = training.history
+        self.classes_ = data.classes
+        self._note_widths(X)
+        self.train_counts_ = metrics.frequencies(Y)
+        self.train_documents_ = Y.shape[0]
 
-    def _features(self, X: Any) -> Features:
-        if is_text(X):
-            if self.tfidf_ is None:
-                raise TreetopError("this model was trained on a feature matrix, not on text")
-            return features(self.tfidf_.transform(X))
-        made = read_features(X)
-        widths = (made.sparse.shape[1], made.dense.shape[1])
-        if widths != self.feature_widths_:
-            raise TreetopError(
-                f"X has {sum(widths)} features, but XRLinear is expecting "
-                f"{self.n_features_in_} features as input"
-            )
-        return made
+    def _text_features(self, texts: Any) -> Features:
+        assert self.tfidf_ is not None
+        texts = list(texts)
+        vectors = self.encoder_.embed_texts(texts)
+        return cat(self.tfidf_.transform(texts), vectors, self.get_params()["dense_weight"])
 
-    def _numbers(self, names: Iterable[Any]) -> np.ndarray:
-        known = {name: number for number, name in enumerate(self.classes_)}
-        for name in (names := list(names)):
-            if name not in known:
-                raise TreetopError(f"label {name!r} is not known to the model")
-        return np.array([known[name] for name in names], np.int64)
+    @property
+    def encoder_(self) -> Any:
+        """The encoder; that of a loaded model is opened when it is first needed."""
+        if self._encoder is None:
+            chosen = self.get_params()
+            self._encoder = open_encoder(
+                str(self._encoder_folder), "auto" if chosen["pooling"] != "pooler" else "pooler",
+                chosen["max_length"], chosen["dropout"], chosen["device"], chosen["precision"],
+            )  # fmt: skip
+        return self._encoder
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "rankers_"):
-            raise not_fitted()
+    @encoder_.setter
+    def encoder_(self, encoder: Any) -> None:
+        self._encoder = encoder
 
-    # The model folder
+    def _save_more(self, folder: Path) -> None:
+        self.encoder_.save(folder / "encoder")
+        (folder / "history.jsonl").write_text(history_text(self.history_), "utf-8")
 
-    def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
-        """Write the model folder; what was there stays whole until the new one is complete."""
-        self._check_fitted()
-        settings = make_settings(self.get_params())
-        with store.replacing_folder(Path(folder)) as target:
-            names = "".join(f"{name}\n" for name in self.classes_)
-            (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
-            if self.tfidf_ is not None:
-                store.write_arrays(target / "tfidf.safetensors", self.tfidf_.arrays())
-            numbered = list(enumerate(self.rankers_))
-            store.write_arrays(target / "tree.safetensors", {
-                **{f"{n}.label_of": ranker.tree.label_of for n, ranker in numbered},
-                **{
-                    f"{n}.child_ptr.{level}": pointers
-                    for n, ranker in numbered
-                    for level, pointers in enumerate(ranker.tree.child_ptr)
-                },
-                "train_counts": self.train_counts_,
-            })  # fmt: skip
-            store.write_arrays(target / "ranker.safetensors", {
-                f"{n}.{name}": values
-                for n, ranker in numbered
-                for name, values in ranker.weights.arrays.items()
-            })  # fmt: skip
-            facts = {
-                "model": "xr-linear",
-                "settings": to_json(settings),
-                "trees": [str(ranker.tree) for ranker in self.rankers_],
-                "text": self.tfidf_ is not None,
-                "feature_widths": list(self.feature_widths_),
-                "train_documents": self.train_documents_,
-                "labels": len(self.classes_),
-                "metrics": measured or {},
-            }
-            (target / "README.md").write_text(model_card(facts), encoding="utf-8")
-            store.write_config(target, facts)
-
-    @classmethod
-    def load(cls, folder: str | Path, verify: bool | None = None) -> XRLinear:
-        """The model in a folder. Weights stay on disk until they are needed."""
-        folder = Path(folder)
-        config = store.read_config(folder, verify)
-        settings = make_settings(config["settings"])
-        model = cls(**{one.name: getattr(settings, one.name) for one in fields(LinearSettings)})
-        names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
-        model.classes_ = np.array(names, dtype=object)
-        arrays = store.read_arrays(folder / "ranker.safetensors")
-        shape = store.read_arrays(folder / "tree.safetensors")
-        model.rankers_ = []
-        for number, sizes in enumerate(config["trees"]):
-            levels = range(sizes.count("-") + 1)
-            pointers = tuple(shape[f"{number}.child_ptr.{level}"] for level in levels)
-            weights = {one.name: arrays[f"{number}.{one.name}"] for one in fields(Weights)}
-            made = Tree(pointers, shape[f"{number}.label_of"])
-            model.rankers_.append(Ranker(made, Weights(**weights), settings.ranker()))
-        model.tfidf_ = None
-        if config["text"]:
-            learned = store.read_arrays(folder / "tfidf.safetensors")
-            model.tfidf_ = Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
-        model.feature_widths_ = tuple(config["feature_widths"])
-        model.n_features_in_ = sum(model.feature_widths_)
-        model.train_counts_ = shape["train_counts"]
-        model.train_documents_ = config["train_documents"]
-        return model
+    def _load_more(self, folder: Path) -> None:
+        self._encoder, self._encoder_folder = None, folder / "encoder"
+        lines = (folder / "history.jsonl").read_text("utf-8").splitlines()
+        self.history_ = [json.loads(line) for line in lines]
 
 
-def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
-    """The label tree that the settings describe."""
-    labels = Z.rows
-    if settings.tree == "flat" or labels == 1:
-        return trees.flat(labels)
-    common = (settings.tree_passes, seed, threads, settings.tree_features)
-    if settings.tree != "auto":
-        return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)
-    if labels <= settings.flat_labels:
-        return trees.flat(labels)
-    if settings.balanced:
-        sizes = trees.shape_by_branching(labels, settings.branching, settings.leaf)
-        return trees.balanced_tree(Z, sizes, *common)
-    return trees.free_tree(Z, settings.branching, settings.leaf, *common)
-
-
-def average(parts: list[sp.csr_matrix], k: int) -> sp.csr_matrix:
-    """Mean of several score matrices, the best `k` a row, best first."""
-    total = sp.csr_matrix(sum(parts) / len(parts))
-    best = metrics.top_k(total, min(k, total.shape[1]))
-    rows, given = np.arange(best.shape[0])[:, None], best >= 0
-    values = np.asarray(total[np.broadcast_to(rows, best.shape)[given], best[given]]).ravel()
-    indptr = np.append(0, np.cumsum(given.sum(axis=1)))
-    return sp.csr_matrix((values.astype(np.float32), best[given], indptr), shape=total.shape)
-
-
-def not_fitted() -> Exception:
-    """scikit-learn's error where it is installed, ours else."""
-    message = "This XRLinear instance is not fitted yet: call fit first"
-    try:
-        from sklearn.exceptions import NotFittedError
-    except ImportError:
-        return TreetopError(message)
-    made: Exception = NotFittedError(message)
-    return made
+def failed_device(error: BaseException) -> bool:
+    """Whether an error means that the GPU is gone."""
+    return "CUDA error" in str(error)

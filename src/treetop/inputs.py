@@ -98,3 +98,15 @@ def check_shape(matrix: sp.csr_matrix, shape: tuple[int, int], name: str) -> Non
     """Raise unless a matrix has the shape it must have."""
     if matrix.shape != shape:
         raise TreetopError(f"{name} have shape {matrix.shape}, expected {shape}")
+
+
+def read_weights(weights: Any, documents: int) -> np.ndarray | None:
+    """What each document counts for, float32 above 0, or None if all count the same."""
+    if weights is None:
+        return None
+    made = np.asarray(weights, np.float32).ravel()
+    if made.size != documents:
+        raise TreetopError(f"{made.size} weights for {documents} documents")
+    if not np.isfinite(made).all() or (made <= 0).any():
+        raise TreetopError("sample_weight: weights must be finite and above 0")
+    return made

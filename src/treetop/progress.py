@@ -15,8 +15,22 @@ class Silent:
         """Begin a step of `total` parts, which ends the one before; call the result after a part."""
         return lambda: None
 
+    def figures(self, text: str) -> None:
+        """Show how the step is doing, beside its bar."""
+
+    def note(self, text: str) -> None:
+        """Tell something the user should know."""
+
     def close(self) -> None:
         """End the last step."""
+
+
+class Plain(Silent):
+    """No bars, but notes on standard error: for output that goes to a file."""
+
+    def note(self, text: str) -> None:
+        """Print a line."""
+        sys.stderr.write(f"treetop: {text}\n")
 
 
 class Terminal(Silent):
@@ -27,7 +41,11 @@ class Terminal(Silent):
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
         from rich.progress import TimeRemainingColumn as Remaining
 
-        columns = (TextColumn("{task.description:<34}"), BarColumn(), TimeElapsedColumn(), Remaining())
+        figures = TextColumn("{task.fields[figures]}")
+        columns = (
+            *(TextColumn("{task.description:<34}"), BarColumn(), TimeElapsedColumn(), Remaining()),
+            figures,
+        )
         self.bars = Progress(*columns, console=Console(stderr=True))
         self.bars.start()
         self.current: Any = None
@@ -35,8 +53,17 @@ class Terminal(Silent):
     def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
         """Begin a step."""
         self._finish()
-        task = self.current = self.bars.add_task(name, total=total or 1)
+        task = self.current = self.bars.add_task(name, total=total or 1, figures="")
         return lambda: self.bars.advance(task)
+
+    def figures(self, text: str) -> None:
+        """Show beside the bar."""
+        if self.current is not None:
+            self.bars.update(self.current, figures=text)
+
+    def note(self, text: str) -> None:
+        """Print above the bars."""
+        self.bars.console.print(f"treetop: {text}", markup=False, highlight=False)
 
     def _finish(self) -> None:
         if self.current is not None:
@@ -63,6 +90,14 @@ class Timed(Silent):
         self._name = name
         return self.inner.step(name, total)
 
+    def figures(self, text: str) -> None:
+        """Pass on."""
+        self.inner.figures(text)
+
+    def note(self, text: str) -> None:
+        """Pass on."""
+        self.inner.note(text)
+
     def _stop(self) -> None:
         now = time.perf_counter()
         if self._name:
@@ -76,5 +111,5 @@ class Timed(Silent):
 
 
 def reporter() -> Silent:
-    """Bars if standard error is a terminal, else silence."""
-    return Terminal() if sys.stderr.isatty() else Silent()
+    """Bars if standard error is a terminal, else only notes."""
+    return Terminal() if sys.stderr.isatty() else Plain()

@@ -89,9 +89,9 @@ def checksum(path: Path) -> str:
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Write config.json with the size and checksum of every other file of the folder."""
     files = {
-        file.name: {"bytes": file.stat().st_size, "sha256": checksum(file)}
-        for file in sorted(folder.iterdir())
-        if file.name != CONFIG
+        file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": checksum(file)}
+        for file in sorted(folder.rglob("*"))
+        if file.is_file() and file != folder / CONFIG
     }
     text = json.dumps({"treetop": VERSION, **config, "files": files}, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
@@ -160,8 +160,9 @@ def replacing_folder(target: Path) -> Iterator[Path]:
     try:
         yield fresh
         fresh.chmod(0o755)
-        for file in fresh.iterdir():
-            flush(file)
+        for file in fresh.rglob("*"):
+            if file.is_file():
+                flush(file)
         swap(fresh, target)
     except OSError as error:
         raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None

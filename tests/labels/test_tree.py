@@ -28,10 +28,19 @@ def test_pifa_is_the_papers_equation_on_a_case_done_by_hand():
 def test_pifa_is_the_dense_product(rng, dense):
     X, extra, Y = random_problem(rng, dense=dense)
     Z = pifa(features(X, extra), Y, 2)
-    product = Y.T @ X.toarray()
+    whole = X.toarray() if extra is None else np.hstack([X.toarray(), extra])
+    product = Y.T @ whole
     expected = product / np.maximum(np.linalg.norm(product, axis=1, keepdims=True), 1e-12)
-    np.testing.assert_allclose(Z.sparse.toarray(), expected, atol=1e-6)
+    np.testing.assert_allclose(np.hstack([Z.sparse.toarray(), Z.dense]), expected, atol=1e-6)
     assert Z.dense.shape == (Y.shape[1], dense)
+
+
+def test_pifa_counts_relevance_and_documents_weights():
+    X = features(sp.csr_matrix(np.eye(3, dtype=np.float32)))
+    Y = sp.csr_matrix(np.array([[0.5, 0], [1, 1], [0, 2]], np.float32))
+    Z = pifa(X, Y, 1, weights=np.array([2, 1, 3], np.float32)).sparse.toarray()
+    np.testing.assert_allclose(Z[0], np.array([1, 1, 0]) / np.sqrt(2), rtol=1e-6)
+    np.testing.assert_allclose(Z[1], np.array([0, 1, 6]) / np.sqrt(37), rtol=1e-6)
 
 
 def test_keep_largest_keeps_the_largest(rng):

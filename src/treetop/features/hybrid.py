@@ -78,13 +78,23 @@ def canonical(matrix: Any) -> sp.csr_matrix:
     return made
 
 
-def cat(tfidf: sp.csr_matrix, dnn: np.ndarray) -> Features:
-    """Φ_cat: both halves scaled to length 1 a row; an empty row stays zero."""
+def cat(tfidf: sp.csr_matrix, dnn: np.ndarray, dense_weight: float = 1.0) -> Features:
+    """Φ_cat: both halves scaled to length 1 a row, the dense one times `dense_weight`.
+
+    A row that is empty on one side stays zero there.
+    """
     pair = features(tfidf, dnn)
-    sparse_norms = np.sqrt(features(tfidf).squared_norms())
+    sparse_norms = np.sqrt(Features(pair.sparse, pair.dense[:, :0]).squared_norms())
     dense_norms = np.linalg.norm(pair.dense, axis=1, keepdims=True)
     scale = np.repeat(1 / np.maximum(sparse_norms, 1e-12), np.diff(pair.sparse.indptr))
-    scaled = sp.csr_matrix(
-        (pair.sparse.data * scale, pair.sparse.indices, pair.sparse.indptr), shape=tfidf.shape
-    )
-    return features(scaled, pair.dense / np.maximum(dense_norms, 1e-12))
+    sparse = raw_csr(pair.sparse.data * scale, pair.sparse.indices, pair.sparse.indptr, tfidf.shape)
+    return Features(sparse, pair.dense * (dense_weight / np.maximum(dense_norms, 1e-12)))
+
+
+def raw_csr(
+    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
+) -> sp.csr_matrix:
+    """CSR that keeps the integer types given: scipy would narrow a small indptr to int32."""
+    made = sp.csr_matrix(shape, dtype=data.dtype)
+    made.data, made.indices, made.indptr = data, indices, indptr.astype(np.int64, copy=False)
+    return made

@@ -50,24 +50,24 @@ def logistic_dual(gradient, alpha, cost, norm):
 
 
 @helper
-def dual_step(loss, scores, beta, row, signs, costs, slot, norm, delta):
+def dual_step(loss, scores, beta, row, signs, costs, slot, weight, norm, delta):
     """Move each label's dual variable of a document to its optimum.
 
-    Returns the largest (projected) gradient over the labels.
+    `weight` multiplies the document's costs. Returns the largest (projected) gradient over the labels.
     """
     largest = np.float32(0.0)
     if loss == LOGISTIC:
         for lane in range(beta.shape[1]):
             sign, before = signs[slot, lane], beta[row, lane]
             gradient = sign * scores[0, lane]
-            alpha = logistic_dual(gradient, before * sign, costs[slot, lane], norm)
+            alpha = logistic_dual(gradient, before * sign, weight * costs[slot, lane], norm)
             delta[0, lane] = alpha * sign - before
             largest = max(largest, abs(delta[0, lane]) * norm)
         return largest
     # The squared hinge adds 1/(2c) to the diagonal; the hinge bounds the variable by c instead.
     squared = np.float32(1.0 if loss == SQUARED_HINGE else 0.0)
     for lane in range(beta.shape[1]):
-        sign, cost, before = signs[slot, lane], costs[slot, lane], beta[row, lane]
+        sign, cost, before = signs[slot, lane], weight * costs[slot, lane], beta[row, lane]
         diagonal = squared * np.float32(0.5) / cost
         curvature = max(norm + diagonal, np.float32(1e-12))
         gradient = sign * scores[0, lane] - np.float32(1.0) + sign * before * diagonal
@@ -149,8 +149,17 @@ def score(like, weights, indices, data, start, end, dense, dense_row, columns, b
     while at < end:
         first = fma(load(weights, indices[at], like), data[at], first)
         at += 1
-    for column in range(dense.shape[1]):
+    column = 0
+    while column + 4 <= dense.shape[1]:
+        row = columns + column
+        first = fma(load(weights, row, like), dense[dense_row, column], first)
+        second = fma(load(weights, row + 1, like), dense[dense_row, column + 1], second)
+        third = fma(load(weights, row + 2, like), dense[dense_row, column + 2], third)
+        fourth = fma(load(weights, row + 3, like), dense[dense_row, column + 3], fourth)
+        column += 4
+    while column < dense.shape[1]:
         second = fma(load(weights, columns + column, like), dense[dense_row, column], second)
+        column += 1
     first = fma(load(weights, columns + dense.shape[1], like), bias, first)
     store(out, 0, add(add(first, second), add(third, fourth)))
 
@@ -170,7 +179,7 @@ def update(like, weights, indices, data, start, end, dense, dense_row, columns, 
 
 @helper
 def one_pass(
-    like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
     loss, tolerance, weights, beta, scores, delta, order, cancel,
 ):  # fmt: skip
     """Visit every document once; returns the largest gradient met."""
@@ -184,7 +193,9 @@ def one_pass(
         start, end = indptr[source], indptr[source + 1]
         score(like, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = norms[document] + bias * bias
-        step = dual_step(loss, scores, beta, row, signs, costs, slots[row], norm, delta)
+        step = dual_step(
+            loss, scores, beta, row, signs, costs, slots[row], weights_of[document], norm, delta
+        )
         if step > NEGLIGIBLE * tolerance:
             store(beta, row, add(load(beta, row, like), load(delta, 0, like)))
             update(like, weights, indices, data, start, end, dense, document, columns, bias, delta)
@@ -203,7 +214,7 @@ def shuffle(order, state):
 
 @maker
 def descend(
-    like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
     loss, passes, tolerance, seed, weights, cancel,
 ):  # fmt: skip
     """Passes over the documents in random order until no label's step is above tolerance."""
@@ -214,7 +225,7 @@ def descend(
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
-            like, indptr, indices, data, own, rows, dense, norms, slots, signs, costs, columns, bias,
+            like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
             loss, tolerance, weights, beta, scores, delta, order, cancel,
         )  # fmt: skip
         if largest < tolerance or cancel[0]:
@@ -284,7 +295,7 @@ def prune(weights, columns, features, threshold, most):
 
 
 def train_cluster(
-    like, indptr, indices, data, dense, norms, rows, copy, first_child, last_child,
+    like, indptr, indices, data, dense, norms, weights_of, rows, copy, first_child, last_child,
     positive_ptr, positive_rows, positive_costs, negative_cost, bias,
     loss, passes, tolerance, seed, threshold, most, numbers, row_of, cancel,
 ):  # fmt: skip
@@ -293,7 +304,7 @@ def train_cluster(
     `like` is a tuple as long as the vectors are to be wide: the type of an argument, so that one
     function serves all widths and its compiled forms can be kept on disk. `copy`: bring the
     documents together and number their features anew, which pays when they are a small part of all.
-    Returns the kept weights sorted by feature (features, where each ends, children counted from
+    `weights_of` are the documents' weights. Returns the kept weights sorted by feature (features, where each ends, children counted from
     `first_child`, values), dense weights and biases.
     """
     for at in range(rows.size):
@@ -329,7 +340,7 @@ def train_cluster(
             signs, costs,
         )  # fmt: skip
         descend(
-            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, slots, signs, costs,
+            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, slots, signs, costs,
             columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
         )  # fmt: skip
 
@@ -348,7 +359,15 @@ def signature(width):
     """Types of `train_cluster` for vectors of `width` labels."""
     result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
     return result(
-        *(types.UniTuple(u1, width), const(i8), const(i4), const(f4), const(f4, 2), const(f4)),
+        *(
+            types.UniTuple(u1, width),
+            const(i8),
+            const(i4),
+            const(f4),
+            const(f4, 2),
+            const(f4),
+            const(f4),
+        ),
         *(const(i8), types.boolean, i8, i8, const(i8), const(i4), const(f4), f4, f4),
         *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
     )

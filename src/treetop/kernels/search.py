@@ -229,12 +229,15 @@ def mark_candidates(candidates, start, end, parent_of, visited, mark):
 def search_row(
     row, indptr, indices, data, dense,
     row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-    child_ptr, level_ptr, depth, beam, top, stride, kind, power, combine,
-    allowed, restricted, visited,
+    child_ptr, level_ptr, first_level, depth, beam, top, stride, kind, power, combine,
+    allowed, restricted, visited, found,
     nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
     hit_entry, hit_at, hit_x,
 ):  # fmt: skip
-    """Search for one document: fills `nodes` and `scores`, best first; returns how many."""
+    """Search for one document from the `found` nodes of level `first_level` in `nodes`, `scores`.
+
+    Fills `nodes` and `scores`, best first; returns how many.
+    """
     start, size = indptr[row], indptr[row + 1] - indptr[row]
     for number in range(size):
         prefetch(row_ptr, indices[start + number])
@@ -242,8 +245,7 @@ def search_row(
         places[number] = row_ptr[indices[start + number]]
         ends[number] = row_ptr[indices[start + number] + 1]
         prefetch(rows, places[number])
-    nodes[0], scores[0], found = -1, 0.0, 1
-    for level in range(depth):
+    for level in range(first_level, depth):
         sort_beam(nodes, scores, found)
         for at in range(found):
             cluster = nodes[at] + 1
@@ -285,23 +287,24 @@ def search_row(
     void(
         *(const(i8), const(i4), const(f4), const(f4, 2), i8, i8),
         *(const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2), const(f4), const(f4)),
-        *(const(i8), const(i8), i8, i8, i8, i8, i8, i8, i8),
-        *(const(u1), const(i8), const(i8), const(i8)),
+        *(const(i8), const(i8), i8, i8, i8, i8, i8, i8, i8, i8),
+        *(const(u1), const(i8), const(i8), const(i8), const(i8), const(i8), const(f4)),
         *(array(i8, 2), array(f4, 2), array(i8), array(u1)),
     )
 )
 def search(
     indptr, indices, data, dense, first_row, last_row,
     row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-    child_ptr, level_ptr, depth, beam, top, largest, kind, power, combine,
-    allowed, parent_of, candidate_ptr, candidates,
+    child_ptr, level_ptr, first_level, depth, beam, top, largest, kind, power, combine,
+    allowed, parent_of, candidate_ptr, candidates, start_ptr, start_nodes, start_scores,
     out_nodes, out_scores, out_counts, cancel,
 ):  # fmt: skip
     """The best `top` nodes of level `depth` for documents `first_row` to `last_row`.
 
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr` not empty) a document reaches only its own nodes
-    of level `depth`. `largest` is the size of the largest cluster.
+    of level `depth`. `largest` is the size of the largest cluster. A search begins at the root, or
+    (`start_ptr` not empty) at nodes of `first_level`, at most `beam` a document.
     """
     widest = max(beam, top)
     nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
@@ -327,11 +330,17 @@ def search(
             mark_candidates(
                 candidates, candidate_ptr[row], candidate_ptr[row + 1], parent_of, visited, row + 1
             )
+        nodes[0], scores[0], found = -1, 0.0, 1
+        if start_ptr.size:
+            found = start_ptr[row + 1] - start_ptr[row]
+            for at in range(found):
+                nodes[at] = start_nodes[start_ptr[row] + at]
+                scores[at] = start_scores[start_ptr[row] + at]
         found = search_row(
             row, indptr, indices, data, dense,
             row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-            child_ptr, level_ptr, depth, beam, top, stride, kind, power, combine,
-            allowed, restricted, visited,
+            child_ptr, level_ptr, first_level, depth, beam, top, stride, kind, power, combine,
+            allowed, restricted, visited, found,
             nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
             hit_entry, hit_at, hit_x,
         )  # fmt: skip

@@ -2,22 +2,23 @@
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, helper, i4, i8, kernel
+from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel
 
 
 @kernel(
     i8(
         *(const(i8), const(i4), const(f4), i8, i8, const(i8), const(i4), const(f4)),
-        *(array(f4), array(i4), array(f4), array(i8)),
+        *(const(f8), array(f4), array(i4), array(f4), array(i8), array(f4)),
     )
 )
 def unit_row_sums(
     group_ptr, group_rows, group_weights, first, last, indptr, indices, data,
-    total, out_indices, out_data, out_ends,
+    other_squares, total, out_indices, out_data, out_ends, out_scales,
 ):  # fmt: skip
     """For each group the weighted sum of its sparse rows, scaled to length 1.
 
-    Returns the number of values written.
+    `other_squares` is what each group's other half adds to the square of the length. Returns the
+    number of values written.
 
     Group g consists of ``group_rows[group_ptr[g]:group_ptr[g + 1]]``. `total` is zeroed scratch, one
     value a column. Columns come out in the order of their first occurrence.
@@ -35,7 +36,7 @@ def unit_row_sums(
                     out_indices[written] = column
                     written += 1
                 total[column] += weight * data[place]
-        squares = 0.0
+        squares = other_squares[group]
         for at in range(start, written):
             squares += total[out_indices[at]] * total[out_indices[at]]
         scale = np.float32(1.0 / np.sqrt(max(squares, 1e-24)))
@@ -45,6 +46,7 @@ def unit_row_sums(
             total[column] = 0.0
             seen[column] = False
         out_ends[group - first] = written
+        out_scales[group] = scale
     return written
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop import parallel
-from treetop.features.hybrid import Features
+from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import sparse as kernel
 
 VALUES_A_TASK = 1 << 22
@@ -20,28 +20,35 @@ def pifa(
     threads: int,
     normalize_rows: bool = False,
     largest: int | None = None,
+    weights: np.ndarray | None = None,
 ) -> Features:
     """Z_l = v_l / ‖v_l‖ with v_l = Σ_{i: y_il = 1} Φ(x_i), the paper's equation for PIFA.
 
+    A relevance other than 1, and a document's weight, multiply its Φ(x_i).
     With `normalize_rows`, rows of Y are first scaled to length 1, as PECOS does: a document with many
     labels then says less about each. With `largest`, only so many of a label's largest sparse
     features are kept.
     """
     members = sp.csr_matrix(Y.T, dtype=np.float32)
-    members.data = np.ones_like(members.data)
+    if weights is not None:
+        members.data = members.data * weights[members.indices]
     if normalize_rows:
-        counts = np.bincount(members.indices, minlength=Y.shape[0])
-        members.data = (1.0 / np.sqrt(counts))[members.indices].astype(np.float32)
-    sparse = unit_sums(members, X.sparse, threads, largest)
+        squares = np.bincount(members.indices, members.data**2, minlength=Y.shape[0])
+        members.data = (members.data / np.sqrt(squares)[members.indices]).astype(np.float32)
     dense = np.asarray(members @ X.dense, np.float32)
-    lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-    return Features(sparse, np.ascontiguousarray(dense / np.maximum(lengths, 1e-12)))
+    squares = np.einsum("ij,ij->i", dense, dense).astype(np.float64)
+    sparse, scales = unit_sums(members, X.sparse, squares, threads, largest)
+    return Features(sparse, np.ascontiguousarray(dense * scales[:, None]))
 
 
 def unit_sums(
-    groups: sp.csr_matrix, rows: sp.csr_matrix, threads: int, largest: int | None
-) -> sp.csr_matrix:
-    """``groups @ rows``, rows scaled to length 1; columns are not sorted within a row."""
+    groups: sp.csr_matrix, rows: sp.csr_matrix, squares: np.ndarray, threads: int, largest: int | None
+) -> tuple[sp.csr_matrix, np.ndarray]:
+    """``groups @ rows``, rows scaled to length 1 together with another half, and the scales.
+
+    `squares` are the squared lengths of the other half. Columns are not sorted within a row.
+    """
+    scales = np.ones(groups.shape[0], np.float32)
     indptr = groups.indptr.astype(np.int64)
     sizes = np.diff(rows.indptr)[groups.indices]
     work_until = np.concatenate([[0], np.cumsum(sizes)])[indptr]
@@ -56,8 +63,8 @@ def unit_sums(
         ends = np.empty(last - first, np.int64)
         written = kernel.unit_row_sums(
             *(indptr, groups.indices, groups.data, first, last),
-            *(rows.indptr, rows.indices, rows.data, np.zeros(rows.shape[1], np.float32)),
-            *(indices, data, ends),
+            *(rows.indptr, rows.indices, rows.data, squares, np.zeros(rows.shape[1], np.float32)),
+            *(indices, data, ends, scales),
         )
         if largest is not None:
             return largest_values(np.append(0, ends), indices, data, 0, last - first, largest)
@@ -65,7 +72,7 @@ def unit_sums(
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     parts = parallel.run(work, tasks, threads)
-    return csr_of_parts(parts, (groups.shape[0], rows.shape[1]))
+    return csr_of_parts(parts, (groups.shape[0], rows.shape[1])), scales
 
 
 def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
@@ -96,12 +103,3 @@ def csr_of_parts(parts: Sequence[tuple[np.ndarray, ...]], shape: tuple[int, int]
     """Consecutive rows given as (indices, values, row sizes), as one matrix."""
     indices, data, counts = (np.concatenate(column) for column in zip(*parts))
     return raw_csr(data, indices, np.append(0, np.cumsum(counts)), shape)
-
-
-def raw_csr(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
-) -> sp.csr_matrix:
-    """CSR that keeps the integer types given: scipy would narrow a small indptr to int32."""
-    made = sp.csr_matrix(shape, dtype=data.dtype)
-    made.data, made.indices, made.indptr = data, indices, indptr.astype(np.int64, copy=False)
-    return made

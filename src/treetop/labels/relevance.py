@@ -37,11 +37,29 @@ def normalized_relevance(R: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((R.data * scale, R.indices, R.indptr), shape=R.shape, dtype=np.float32)
 
 
-def all_levels(Y: sp.csr_matrix, tree: Tree) -> list[sp.csr_matrix]:
-    """R[1] … R[D] with R[D] = Y. Where R[t] is positive, Y[t] is 1."""
+def coarser_maximum(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
+    """Relevance of a node as the largest of its children's; columns of R are sorted."""
+    parents = C.indices[R.indices]
+    rows = np.repeat(np.arange(R.shape[0]), np.diff(R.indptr))
+    begins = np.flatnonzero((np.diff(parents, prepend=-1) != 0) | (np.diff(rows, prepend=-1) != 0))
+    data = np.maximum.reduceat(R.data, begins) if begins.size else R.data
+    indptr = np.append(0, np.cumsum(np.bincount(rows[begins], minlength=R.shape[0])))
+    return sp.csr_matrix((data, parents[begins], indptr), shape=(R.shape[0], C.shape[1]))
+
+
+def positive_weights(R: sp.csr_matrix, cost_sensitive: bool) -> sp.csr_matrix:
+    """What positives weigh: R̂, or without cost-sensitive learning their own relevance, mostly 1."""
+    return normalized_relevance(R) if cost_sensitive else R
+
+
+def all_levels(Y: sp.csr_matrix, tree: Tree, cost_sensitive: bool = True) -> list[sp.csr_matrix]:
+    """R[1] … R[D] with R[D] = Y. Where R[t] is positive, Y[t] is 1.
+
+    Without cost-sensitive learning a node is as relevant as its most relevant label.
+    """
+    coarser = coarser_relevance if cost_sensitive else coarser_maximum
     levels = [in_tree_order(Y, tree)]
     for level in range(tree.depth, 1, -1):
-        levels.insert(0, coarser_relevance(levels[0], tree.C(level)))
-    for matrix in levels:
-        matrix.sort_indices()
+        levels.insert(0, coarser(levels[0], tree.C(level)))
+        levels[0].sort_indices()
     return levels

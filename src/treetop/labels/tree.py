@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,6 +54,17 @@ class Tree:
         size = parents.size
         shape = (size, self.child_ptr[level - 1].size - 1)
         return sp.csr_matrix((np.ones(size, np.float32), parents, np.arange(size + 1)), shape=shape)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """All arrays by name."""
+        levels = {f"child_ptr.{level}": pointers for level, pointers in enumerate(self.child_ptr)}
+        return {"label_of": self.label_of, **levels}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Tree:
+        """The inverse of `arrays`."""
+        depth = sum(name.startswith("child_ptr.") for name in arrays)
+        return cls(tuple(arrays[f"child_ptr.{level}"] for level in range(depth)), arrays["label_of"])
 
     def __str__(self) -> str:
         return "-".join(map(str, self.sizes))

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
 from treetop import parallel
-from treetop.features.hybrid import Features
+from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import search as kernel
-from treetop.labels.pifa import raw_csr
 from treetop.ranking.scores import ScoreKind
 from treetop.ranking.weights import Weights
 
 ROWS_A_TASK = 256
 NO_MASK = np.empty(0, np.uint8)
 NO_NODES = np.empty(0, np.int64)
+NO_SCORES = np.empty(0, np.float32)
+
+
+class Start(NamedTuple):
+    """Where a search begins: nodes of a level, and what they are worth so far."""
+
+    level: int = 0
+    ptr: np.ndarray = NO_NODES
+    nodes: np.ndarray = NO_NODES
+    scores: np.ndarray = NO_SCORES
+
+
+ROOT = Start()
 
 
 def beam_search(
@@ -27,15 +41,19 @@ def beam_search(
     threads: int,
     allowed: np.ndarray = NO_MASK,
     candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES),
+    start: Start = ROOT,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Nodes of level `depth` (numbered through all levels), scores and how many, best first.
 
     `allowed`: uint8 by node, which may be entered. `candidates`: (pointers, nodes of level `depth`)
-    that each document is restricted to; all of them are then scored, whatever the beam.
+    that each document is restricted to; all of them are then scored, whatever the beam. `start`: nodes
+    of a level to begin at instead of the root.
     """
     rows = X.rows
     if candidates[0].size:
         beam = max(beam, int(np.diff(candidates[0]).max(initial=1)))
+    if start.ptr.size:
+        beam = max(beam, int(np.diff(start.ptr).max(initial=1)))
     nodes = np.zeros((rows, top), np.int64)
     scores = np.zeros((rows, top), np.float32)
     counts = np.zeros(rows, np.int64)
@@ -45,8 +63,8 @@ def beam_search(
         kernel.search(
             *(*X.arrays, first, last),
             *weights.for_search,
-            *(depth, beam, top, weights.largest, score.kind, score.power, score.combine),
-            *(allowed, weights.parent_of, *candidates),
+            *(start.level, depth, beam, top, weights.largest, score.kind, score.power, score.combine),
+            *(allowed, weights.parent_of, *candidates, *start[1:]),
             *(nodes[first:last], scores[first:last], counts[first:last], cancel),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +13,7 @@ from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
-from treetop.ranking.beam import NO_MASK, NO_NODES, beam_search, to_csr
+from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
@@ -70,6 +71,16 @@ class Ranker:
         names = self.tree.label_of[np.maximum(nodes - leaves, 0)]
         return to_csr(names, scores, counts, labels)
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Tree and weights by name."""
+        return {**self.tree.arrays(), **{f"weights.{n}": v for n, v in self.weights.arrays.items()}}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], settings: RankerSettings) -> Ranker:
+        """The inverse of `arrays`."""
+        weights = Weights(**{one.name: arrays[f"weights.{one.name}"] for one in fields(Weights)})
+        return cls(Tree.from_arrays(arrays), weights, settings)
+
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
         """Mark these nodes and all above them."""
         allowed = np.zeros(self.weights.child_ptr[-1], np.uint8)
@@ -88,17 +99,21 @@ def train_ranker(
     seed: int,
     threads: int,
     report: Silent | None = None,
+    weights: np.ndarray | None = None,
 ) -> Ranker:
-    """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k)."""
+    """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
+
+    `weights`: what each document counts for, 1 if None.
+    """
     if settings.bias is None:
         settings = replace(settings, bias=1.0 if tree.depth == 1 else 0.0)
-    relevance = all_levels(Y, tree)
+    relevance = all_levels(Y, tree, settings.cost_sensitive)
     clusters: list[ClusterWeights] = []
     M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
     for level, R in enumerate(relevance, start=1):
         clusters += solve_level(
             *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
-            *(report or Silent(), f"ranker, level {level} of {tree.depth}"),
+            *(report or Silent(), f"ranker, level {level} of {tree.depth}", weights),
         )
         if level == tree.depth:
             break
@@ -116,12 +131,37 @@ def predicted_nodes(
     level: int,
     settings: RankerSettings,
     threads: int,
+    above: sp.csr_matrix | None = None,
 ) -> sp.csr_matrix:
-    """P[t]: the nodes of `level` that the beam search reaches with the weights so far."""
-    weights = assemble(clusters, tree, X.sparse.shape[1], threads)
+    """P[t]: the nodes of `level` that the beam search reaches with the weights so far.
+
+    With `above`, P[t-1] and its scores, the search begins there, and only `level` has weights.
+    """
+    offset = sum(tree.sizes[: level - 1])
     score = score_kind(settings.score_transform, tree.depth)
-    nodes, scores, counts = beam_search(weights, X, level, settings.beam, settings.beam, score, threads)
-    size = tree.sizes[level - 1]
-    found = to_csr(nodes - (weights.child_ptr[-1] - size), scores, counts, size)
+    start = ROOT
+    if above is not None:
+        first = offset - tree.sizes[level - 2]
+        worth = np.log(np.maximum(above.data, 1e-30)) if score.exponentiate else above.data
+        worth = worth.astype(np.float32)
+        start = Start(level - 1, above.indptr.astype(np.int64), above.indices + first, worth)
+        clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
+    weights = assemble(clusters, tree, X.sparse.shape[1], threads)
+    beam = settings.beam
+    nodes, scores, counts = beam_search(weights, X, level, beam, beam, score, threads, start=start)
+    found = to_csr(nodes - offset, scores, counts, tree.sizes[level - 1])
     found.sort_indices()
     return found
+
+
+def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterWeights]:
+    """Clusters of the levels above `level`, as empty as they can be."""
+    nothing = np.zeros(0, np.int32)
+    return [
+        ClusterWeights(
+            *(nothing, np.zeros(0, np.int64), nothing, np.zeros(0, np.float32)),
+            *(np.zeros((dense_columns, size), np.float32), np.zeros(size, np.float32)),
+        )
+        for pointers in tree.child_ptr[: level - 1]
+        for size in np.diff(pointers).tolist()
+    ]

@@ -13,7 +13,7 @@ from treetop.config import RankerSettings
 from treetop.features.hybrid import Features
 from treetop.kernels import descent
 from treetop.kernels.lanes import WIDTHS, width_for
-from treetop.labels.relevance import normalized_relevance
+from treetop.labels.relevance import positive_weights
 from treetop.progress import Silent
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 
@@ -59,14 +59,10 @@ def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, fl
 
     The paper's objective Σ R̂ loss + λ‖w‖², divided by 2λ, is ½‖w‖² + Σ C R̂ loss with C = 1/(2λ).
     R̂ is R with rows that sum to 1 on positives, α on negatives; without cost-sensitive learning
-    every positive weighs 1.
+    a positive weighs its relevance.
     """
     C = 1.0 / (2.0 * settings.lambda_)
-    weighted = normalized_relevance(R) if settings.cost_sensitive else R.copy()
-    if not settings.cost_sensitive:
-        weighted.data = np.ones_like(weighted.data)
-    weighted.data = (C * weighted.data).astype(np.float32)
-    by_node = sp.csc_matrix(weighted)
+    by_node = sp.csc_matrix(positive_weights(R, settings.cost_sensitive) * np.float32(C))
     by_node.sort_indices()
     return by_node, C * settings.alpha
 
@@ -110,15 +106,19 @@ def solve_level(
     threads: int,
     report: Silent,
     name: str,
+    document_weights: np.ndarray | None = None,
 ) -> list[ClusterWeights]:
     """W[t] for every cluster of a level.
 
-    `R` is the level's relevance, `M` the documents of each cluster (N x K[t-1]).
+    `R` is the level's relevance, `M` the documents of each cluster (N x K[t-1]). `document_weights`
+    multiply all costs of a document, 1 if None.
     """
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)
     members.sort_indices()
     norms = X.squared_norms()
+    if document_weights is None:
+        document_weights = np.ones(X.rows, np.float32)
     local = threading.local()
     positive_ptr = positives.indptr.astype(np.int64)
     loss = LOSSES[settings.loss]
@@ -131,7 +131,14 @@ def solve_level(
         rows = members.indices[start:end].astype(np.int64)
         return ClusterWeights(
             *descent.train_with[task.width](
-                *((np.uint8(0),) * task.width, *X.arrays, norms, rows, copies(rows.size, X.rows)),
+                *(
+                    (np.uint8(0),) * task.width,
+                    *X.arrays,
+                    norms,
+                    document_weights,
+                    rows,
+                    copies(rows.size, X.rows),
+                ),
                 *(task.first_child, task.last_child),
                 *(positive_ptr, positives.indices, positives.data, negative_cost),
                 *(settings.bias or 0.0, loss, settings.passes, settings.tolerance, seed * 1_000_003),

@@ -1,0 +1,275 @@
+"""What XRLinear and XRTransformer share: settings, prediction, the model folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import metrics, store
+from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json, unknown_setting
+from treetop.errors import TreetopError
+from treetop.features.hybrid import Features
+from treetop.features.tfidf import Tfidf
+from treetop.inputs import check_shape, is_text, read_features, read_labels
+from treetop.labels.tree import Tree
+from treetop.labels.vocabulary import Vocabulary
+from treetop.model_card import model_card
+from treetop.parallel import thread_count
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.weights import Weights
+
+Own = TypeVar("Own", bound="Estimator")
+Prediction = list[tuple[Any, float]]
+
+
+class Estimator:
+    """Settings in the constructor, scikit-learn's conventions, and all that follows `fit`."""
+
+    kind: ClassVar[str]
+    settings_type: ClassVar[type[LinearSettings]]
+    classes_: np.ndarray
+    rankers_: list[Ranker]
+    tfidf_: Tfidf | None
+    feature_widths_: tuple[int, ...]
+    n_features_in_: int
+    train_counts_: np.ndarray
+    train_documents_: int
+
+    def __init_subclass__(cls) -> None:
+        """Show the settings as the constructor's arguments."""
+
+        def __init__(self: Estimator, **settings: Any) -> None:
+            known = {one.name: one.default for one in fields(self.settings_type)}
+            for name in settings:
+                if name not in known:
+                    raise unknown_setting(name, known)
+            for name, default in known.items():
+                setattr(self, name, settings.get(name, default))
+
+        __init__.__signature__ = signature_of(cls.settings_type)  # type: ignore[attr-defined]
+        cls.__init__ = __init__  # type: ignore[method-assign]
+
+    @classmethod
+    def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
+        """An estimator with a preset's settings, some of them changed."""
+        return cls(**{**preset(name, cls.kind), **settings})
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name, as scikit-learn wants them."""
+        return {one.name: getattr(self, one.name) for one in fields(self.settings_type)}
+
+    def set_params(self: Own, **settings: Any) -> Own:
+        """Change settings."""
+        for name, value in settings.items():
+            if name not in self.get_params():
+                raise unknown_setting(name, self.get_params())
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        changed = {
+            one.name: getattr(self, one.name)
+            for one in fields(self.settings_type)
+            if getattr(self, one.name) != one.default
+        }
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+
+    def __sklearn_tags__(self) -> Any:
+        from treetop.sklearn_tags import text_tags
+
+        return text_tags()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rankers_")
+
+    # Prediction
+
+    def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
+        """For each document its best `k` labels as (name, score), best first.
+
+        Options as for `predict_scores`.
+        """
+        scores = self.predict_scores(X, k, **options)
+        names = self.classes_
+        return [
+            [
+                (names[label], float(score))
+                for label, score in zip(
+                    scores.indices[start:end].tolist(), scores.data[start:end], strict=True
+                )
+            ]
+            for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
+        ]
+
+    def predict_scores(
+        self,
+        X: Any,
+        k: int = 100,
+        *,
+        beam: int | None = None,
+        allow: Iterable[Any] | None = None,
+        candidates: sp.csr_matrix | None = None,
+        threads: int | None = None,
+    ) -> sp.csr_matrix:
+        """Scores N x L of the best `k` labels, best first in each row.
+
+        `beam`: nodes followed at each level, more is slower and better. `allow`: names of the only
+        labels that may be predicted. `candidates`: N x L, the only labels a document may get.
+        """
+        self._check_fitted()
+        if k < 1:
+            raise TreetopError(f"k is {k}: it must be at least 1")
+        made = self._features(X)
+        threads = thread_count(threads if threads is not None else self.get_params()["threads"])
+        allowed = None if allow is None else self._numbers(allow)
+        if candidates is not None:
+            candidates = sp.csr_matrix(candidates)
+            check_shape(candidates, (made.rows, len(self.classes_)), "candidates")
+        # A forest's trees disagree at the end of their lists: look further than k before averaging.
+        top = k if len(self.rankers_) == 1 else 2 * k
+        parts = [
+            ranker.predict(made, top, threads, beam, allowed, candidates) for ranker in self.rankers_
+        ]
+        return parts[0] if len(parts) == 1 else average(parts, k)
+
+    def score(self, X: Any, y: Any) -> float:
+        """P@1."""
+        Y, names = read_labels(y, None)
+        order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
+        columns = np.array([order.numbers[str(name)] for name in names], np.int64)
+        widened = sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), (Y.shape[0], len(order)))
+        return float(metrics.evaluate(widened, self.predict_scores(X, 1), k=(1,))["P@1"])
+
+    def _text_features(self, texts: Any) -> Features:
+        """Features of texts as `fit` made them."""
+        raise NotImplementedError
+
+    def _features(self, X: Any) -> Features:
+        if is_text(X):
+            return self._text_features(X)
+        made = read_features(X)
+        widths = (made.sparse.shape[1], made.dense.shape[1])
+        if widths != self.feature_widths_:
+            raise TreetopError(
+                f"X has {sum(widths)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input"
+            )
+        return made
+
+    def _note_widths(self, X: Features) -> None:
+        self.feature_widths_ = (X.sparse.shape[1], X.dense.shape[1])
+        self.n_features_in_ = sum(self.feature_widths_)
+
+    def _numbers(self, names: Iterable[Any]) -> np.ndarray:
+        known = {name: number for number, name in enumerate(self.classes_)}
+        for name in (names := list(names)):
+            if name not in known:
+                raise TreetopError(f"label {name!r} is not known to the model")
+        return np.array([known[name] for name in names], np.int64)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "rankers_"):
+            raise not_fitted(type(self).__name__)
+
+    # The model folder
+
+    def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
+        """Write the model folder; what was there stays whole until the new one is complete."""
+        self._check_fitted()
+        settings = make_settings(self.get_params(), self.settings_type)
+        with store.replacing_folder(Path(folder)) as target:
+            names = "".join(f"{name}\n" for name in self.classes_)
+            (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
+            if self.tfidf_ is not None:
+                store.write_arrays(target / "tfidf.safetensors", self.tfidf_.arrays())
+            numbered = list(enumerate(self.rankers_))
+            store.write_arrays(target / "tree.safetensors", {
+                **{f"{n}.label_of": ranker.tree.label_of for n, ranker in numbered},
+                **{
+                    f"{n}.child_ptr.{level}": pointers
+                    for n, ranker in numbered
+                    for level, pointers in enumerate(ranker.tree.child_ptr)
+                },
+                "train_counts": self.train_counts_,
+            })  # fmt: skip
+            store.write_arrays(target / "ranker.safetensors", {
+                f"{n}.{name}": values
+                for n, ranker in numbered
+                for name, values in ranker.weights.arrays.items()
+            })  # fmt: skip
+            self._save_more(target)
+            facts = {
+                "model": self.kind,
+                "settings": to_json(settings),
+                "trees": [str(ranker.tree) for ranker in self.rankers_],
+                "text": self.tfidf_ is not None,
+                "feature_widths": list(self.feature_widths_),
+                "train_documents": self.train_documents_,
+                "labels": len(self.classes_),
+                "metrics": measured or {},
+            }
+            (target / "README.md").write_text(model_card(facts), encoding="utf-8")
+            store.write_config(target, facts)
+
+    def _save_more(self, folder: Path) -> None:
+        """Write what only this kind of model has."""
+
+    def _load_more(self, folder: Path) -> None:
+        """Read what only this kind of model has."""
+
+    @classmethod
+    def load(cls: type[Own], folder: str | Path, verify: bool | None = None) -> Own:
+        """The model in a folder. Weights stay on disk until they are needed."""
+        folder = Path(folder)
+        config = store.read_config(folder, verify)
+        if config.get("model") != cls.kind:
+            raise TreetopError(f"{folder}: holds the model {config.get('model')!r}, not {cls.kind!r}")
+        settings = make_settings(config["settings"], cls.settings_type)
+        model = cls(**{one.name: getattr(settings, one.name) for one in fields(settings)})
+        names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+        model.classes_ = np.array(names, dtype=object)
+        arrays = store.read_arrays(folder / "ranker.safetensors")
+        shape = store.read_arrays(folder / "tree.safetensors")
+        model.rankers_ = []
+        for number, sizes in enumerate(config["trees"]):
+            levels = range(sizes.count("-") + 1)
+            pointers = tuple(shape[f"{number}.child_ptr.{level}"] for level in levels)
+            weights = {one.name: arrays[f"{number}.{one.name}"] for one in fields(Weights)}
+            made = Tree(pointers, shape[f"{number}.label_of"])
+            model.rankers_.append(Ranker(made, Weights(**weights), settings.ranker()))
+        model.tfidf_ = None
+        if config["text"]:
+            learned = store.read_arrays(folder / "tfidf.safetensors")
+            model.tfidf_ = Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
+        model.feature_widths_ = tuple(config["feature_widths"])
+        model.n_features_in_ = sum(model.feature_widths_)
+        model.train_counts_ = shape["train_counts"]
+        model.train_documents_ = config["train_documents"]
+        model._load_more(folder)
+        return model
+
+
+def average(parts: list[sp.csr_matrix], k: int) -> sp.csr_matrix:
+    """Mean of several score matrices, the best `k` a row, best first."""
+    total = sp.csr_matrix(sum(parts) / len(parts))
+    best = metrics.top_k(total, min(k, total.shape[1]))
+    rows, given = np.arange(best.shape[0])[:, None], best >= 0
+    values = np.asarray(total[np.broadcast_to(rows, best.shape)[given], best[given]]).ravel()
+    indptr = np.append(0, np.cumsum(given.sum(axis=1)))
+    return sp.csr_matrix((values.astype(np.float32), best[given], indptr), shape=total.shape)
+
+
+def not_fitted(name: str) -> Exception:
+    """scikit-learn's error where it is installed, ours else."""
+    message = f"This {name} instance is not fitted yet: call fit first"
+    try:
+        from sklearn.exceptions import NotFittedError
+    except ImportError:
+        return TreetopError(message)
+    made: Exception = NotFittedError(message)
+    return made

@@ -1,0 +1,152 @@
+"""Φ_dnn: a text's vector by any encoder of the transformers library."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from treetop.errors import TreetopError
+from treetop.features.devices import DeviceRagged, in_fitting_parts
+from treetop.features.pretrained import load_model, load_tokenizer
+from treetop.features.subwords import Ragged, tokenize
+
+# Tokens that go through the encoder at once without gradients.
+TOKENS_A_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
+
+
+class Encoder(nn.Module):
+    """A transformer, its tokenizer and how token vectors become the text's vector."""
+
+    def __init__(self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1):
+        super().__init__()
+        self.tokenizer = load_tokenizer(source)
+        self.model = load_model(source, dropout)
+        self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
+        if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
+            raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
+        self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
+        self.compute = torch.float32  # what inference computes in; weights stay as they are
+
+    @property
+    def width(self) -> int:
+        """Columns of Φ_dnn."""
+        return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
+
+    def forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+        """Vectors of padded rows of ids; `mask` is 1 at tokens, None if every row is full."""
+        output = self.model(input_ids=ids, attention_mask=mask)
+        tokens = output[0]
+        if self.pooling == "pooler":
+            return output.pooler_output.float()
+        if self.pooling == "cls":
+            return tokens[:, 0].float()
+        if mask is None:
+            return tokens[:, -1].float() if self.pooling == "last" else tokens.float().mean(1)
+        counts = mask.sum(1)
+        if self.pooling == "last":
+            return tokens[torch.arange(len(tokens), device=tokens.device), counts - 1].float()
+        weights = (mask / counts[:, None]).to(tokens.dtype)
+        return torch.bmm(weights[:, None], tokens)[:, 0].float()
+
+    def tokens(self, texts: Iterable[str]) -> Ragged:
+        """Token ids of texts, cut to the encoder's length."""
+        return tokenize(self.tokenizer, texts, self.max_length)
+
+    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+        """Φ_dnn of texts."""
+        return self.embed(self.tokens(texts), advance)
+
+    @torch.inference_mode()
+    def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
+        """Φ_dnn of every row, float32, without dropout."""
+        was_training = self.training
+        self.eval()
+        device = next(self.parameters()).device
+        on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
+        vectors = torch.empty(tokens.rows, self.width, device=device)
+        for rows in by_length(tokens.lengths, self.room):
+            lengths = tokens.lengths[rows]
+            width, full = int(lengths[0]), bool(lengths[0] == lengths[-1])
+            numbers = torch.from_numpy(rows).to(device)
+
+            def work(
+                part: slice, numbers: Tensor = numbers, width: int = width, full: bool = full
+            ) -> None:
+                some = numbers[part]
+                vectors[some] = self(*on_device.padded(some, width, full))
+
+            with torch.autocast(device.type, self.compute, enabled=self.lower(device)):
+                in_fitting_parts(work, rows.size, rows.size)
+            if advance:
+                advance()
+        self.train(was_training)
+        return vectors.cpu().numpy()
+
+    @property
+    def room(self) -> int:
+        """Tokens that go through at once."""
+        return TOKENS_A_BATCH.get(next(self.parameters()).device.type, 1 << 14)
+
+    def batches(self, tokens: Ragged) -> int:
+        """How often `embed` calls `advance`."""
+        return sum(1 for _ in by_length(tokens.lengths, self.room))
+
+    def lower(self, device: torch.device) -> bool:
+        """Whether inference computes in a shorter type than the weights have."""
+        return self.compute != next(self.parameters()).dtype and device.type in ("cpu", "cuda")
+
+    def save(self, folder: Path) -> None:
+        """Write a plain Hugging Face folder, float32, with the pooling beside it."""
+        self.model.save_pretrained(folder)
+        self.tokenizer.save_pretrained(folder)
+        write_pooling(folder, self.pooling, self.width)
+
+
+def by_length(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    """Rows of similar lengths, longest first, at most `tokens` padded tokens at a time."""
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < order.size:
+        end = start + max(1, tokens // int(lengths[order[start]]))
+        yield order[start:end]
+        start = end
+
+
+def longest_input(tokenizer: Any, model: nn.Module) -> int:
+    """Tokens that the model has positions for."""
+    limits = [int(tokenizer.model_max_length)]
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        # RoBERTa and its kin count positions from the padding token's number on.
+        offset = getattr(getattr(model, "embeddings", None), "padding_idx", None)
+        limits.append(positions - (offset + 1 if offset else 0))
+    return min(limits)
+
+
+def default_pooling(source: str, model: nn.Module) -> str:
+    """What the model says of itself, the last token for XLNet, the mean for all others."""
+    path = Path(source) / "1_Pooling" / "config.json"
+    if path.is_file():
+        stated = json.loads(path.read_text("utf-8"))
+        if stated.get("pooling_mode_cls_token"):
+            return "cls"
+        return "last" if stated.get("pooling_mode_lasttoken") else "mean"
+    return "last" if model.config.model_type == "xlnet" else "mean"
+
+
+def write_pooling(folder: Path, pooling: str, width: int) -> None:
+    """Note the pooling as sentence-transformers does, so that others read it too."""
+    (folder / "1_Pooling").mkdir()
+    facts = {
+        "word_embedding_dimension": width,
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling == "mean",
+        "pooling_mode_lasttoken": pooling == "last",
+    }
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")

@@ -1,0 +1,91 @@
+"""fastText's binary model files: words, their parts, and the vectors of both."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from treetop.errors import TreetopError
+
+WORD_TYPE = 0
+FNV_OFFSET, FNV_PRIME = 2_166_136_261, 16_777_619
+
+
+def read_fasttext(path: Path) -> tuple[list[str], np.ndarray]:
+    """Words and vectors. A word's vector is the mean of its own and of its parts'."""
+    try:
+        with path.open("rb") as file:
+            return parse(file)
+    except (struct.error, ValueError, UnicodeDecodeError) as error:
+        raise TreetopError(f"{path}: not a readable fastText model ({error})") from None
+
+
+def parse(file: IO[bytes]) -> tuple[list[str], np.ndarray]:
+    """The file's parts in order: arguments, dictionary, input matrix."""
+    _, version = unpack(file, "ii")
+    arguments = unpack(file, "12i")
+    width, buckets, shortest, longest = arguments[0], arguments[8], arguments[9], arguments[10]
+    unpack(file, "d")
+    if version == 11 and arguments[7] == 3:
+        longest = 0  # old classifiers were saved with a value they did not use
+    size, count, _ = unpack(file, "3i")
+    unpack(file, "q")
+    (pruned,) = unpack(file, "q")
+    words = []
+    for _ in range(size):
+        word = read_word(file)
+        _, kind = unpack(file, "qb")
+        if kind == WORD_TYPE:
+            words.append(word)
+    if pruned > 0 or unpack(file, "?")[0]:
+        raise ValueError("it is compressed: use the original .bin or the .vec file")
+    rows, columns = unpack(file, "qq")
+    if columns != width or rows < count:
+        raise ValueError("its matrix does not fit its dictionary")
+    matrix = np.frombuffer(file.read(4 * rows * columns), np.float32).reshape(rows, columns)
+    vectors = np.empty((count, width), np.float32)
+    for number, word in enumerate(words):
+        parts = subword_rows(word, shortest, longest, buckets, count)
+        vectors[number] = matrix[[number, *parts]].mean(axis=0)
+    return words, vectors
+
+
+def unpack(file: IO[bytes], form: str) -> tuple[int, ...]:
+    """Little-endian values without padding."""
+    return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
+
+
+def read_word(file: IO[bytes]) -> str:
+    """Bytes up to a zero."""
+    word = bytearray()
+    while (letter := file.read(1)) != b"\0":
+        if not letter:
+            raise ValueError("it ends within the dictionary")
+        word += letter
+    return word.decode("utf-8", "replace")
+
+
+def subword_rows(word: str, shortest: int, longest: int, buckets: int, words: int) -> list[int]:
+    """Rows of the matrix that belong to the parts of a word, which are hashed."""
+    if word == "</s>" or longest == 0:
+        return []
+    letters = f"<{word}>"
+    rows = []
+    for start in range(len(letters)):
+        for end in range(start + shortest, min(start + longest, len(letters)) + 1):
+            if end - start == 1 and (start == 0 or end == len(letters)):
+                continue
+            rows.append(words + fnv(letters[start:end].encode("utf-8")) % buckets)
+    return rows
+
+
+def fnv(text: bytes) -> int:
+    """FastText's hash: FNV-1a over signed bytes."""
+    value = FNV_OFFSET
+    for byte in text:
+        signed = byte if byte < 128 else byte | 0xFFFFFF00
+        value = ((value ^ signed) * FNV_PRIME) & 0xFFFFFFFF
+    return value

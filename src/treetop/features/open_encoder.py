@@ -1,0 +1,43 @@
+"""An encoder from its name: a transformer, or a file of word vectors. Needs torch only for the former."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from treetop.errors import TreetopError
+from treetop.features.wordvectors import VECTORS_FILE, WordVectors
+
+
+def require_torch() -> None:
+    """Raise with the command that installs torch, if it is not there."""
+    try:
+        import torch  # noqa: F401
+        import transformers  # noqa: F401
+    except ImportError as error:
+        raise TreetopError(
+            f"{error.name} is not installed: pip install 'treetop[transformer]'"
+        ) from None
+
+
+def is_word_vectors(name: str) -> bool:
+    """Whether an encoder is a file of word vectors, or a folder that holds saved ones."""
+    path = Path(name)
+    return path.is_file() or (path / VECTORS_FILE).is_file()
+
+
+def open_encoder(
+    name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str
+) -> Any:
+    """A `WordVectors` or an `Encoder` on its device. Both have `embed_texts`, `width` and `save`."""
+    if is_word_vectors(name):
+        return WordVectors.load(Path(name))
+    require_torch()
+    from treetop.features.devices import pick_device, pick_precision
+    from treetop.features.encoder import Encoder
+    from treetop.features.pretrained import find_encoder
+
+    place = pick_device(device)
+    made = Encoder(find_encoder(name), pooling, max_length, dropout).to(place).eval()
+    made.compute = pick_precision(precision, place, training=False)
+    return made

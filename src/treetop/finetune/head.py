@@ -1,0 +1,32 @@
+"""W[t] and a bias a node: the part of the network that is new at each level."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+
+class Head(nn.Module):
+    """Scores of a level's nodes from a document's vector."""
+
+    def __init__(self, nodes: int, width: int, dropout: float) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(nodes, width))
+        self.bias = nn.Parameter(torch.zeros(nodes))
+        self.dropout = dropout
+
+    def bootstrap(self, weight: np.ndarray, bias: np.ndarray) -> None:
+        """Begin with a linear solver's answer."""
+        with torch.no_grad():
+            self.weight.copy_(torch.from_numpy(weight))
+            self.bias.copy_(torch.from_numpy(bias))
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """Logits, documents x nodes."""
+        return F.linear(F.dropout(vectors, self.dropout, self.training), self.weight, self.bias)
+
+    def penalty(self) -> Tensor:
+        """‖W‖²."""
+        return self.weight.square().sum()

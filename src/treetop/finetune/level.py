@@ -1,0 +1,168 @@
+"""One level of the curriculum: encoder and head learn together on the level's targets."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from treetop.config import TransformerSettings
+from treetop.errors import TreetopError
+from treetop.features.devices import DeviceRagged, is_out_of_memory
+from treetop.features.encoder import Encoder
+from treetop.finetune.batches import Batches
+from treetop.finetune.head import Head
+from treetop.finetune.loss import level_loss
+from treetop.finetune.optimizer import Adam, Masters, rate_at
+from treetop.finetune.targets import Targets
+
+# Steps between two looks at the losses: a look makes the host wait for the device.
+STEPS_BETWEEN_LOOKS = 25
+
+
+@dataclass
+class Progress:
+    """Where a level stands: all that a checkpoint needs beside weights and Adam's memory."""
+
+    step: int = 0
+    best: float = -1.0
+    since_best: int = 0
+    best_weights: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass
+class Level:
+    """A level's fine-tuning, from any step on."""
+
+    number: int
+    encoder: Encoder
+    masters: Masters
+    head: Head
+    targets: Targets
+    tokens: DeviceRagged
+    batches: Batches
+    steps: int
+    settings: TransformerSettings
+    validate: Callable[[], float] | None = None
+    progress: Progress = field(default_factory=Progress)
+
+    def __post_init__(self) -> None:
+        chosen = self.settings
+        self.adam = Adam(
+            self.masters, self.head, chosen.learning_rate, chosen.head_rate, chosen.weight_decay, chosen.clip
+        )  # fmt: skip
+        self.micro = self.batches.batch
+        self.documents = self.batches.lengths.size
+        self.losses = torch.zeros(self.steps, device=self.head.weight.device)
+        self.looked = self.progress.step
+        self.every = max(1, round(chosen.validate_every * self.steps))
+
+    def run(
+        self,
+        say: Callable[[str], None],
+        look: Callable[[dict[str, Any]], None],
+        save: Callable[[Level], None],
+    ) -> None:
+        """Go through the remaining steps.
+
+        `say` gets what a user should know, `look` figures now and then, `save` the level itself when
+        it may be written to a checkpoint.
+        """
+        self.encoder.train()
+        self.head.train()
+        started = time.perf_counter()
+        while self.progress.step < self.steps:
+            self.losses[self.progress.step] = self.step(self.progress.step, say)
+            self.progress.step += 1
+            done = self.progress.step
+            due = self.validate is not None and (done % self.every == 0 or done == self.steps)
+            if done % STEPS_BETWEEN_LOOKS == 0 or done == self.steps or due:
+                facts = self.look(started)
+                if due:
+                    facts["validation P@1"] = self.keep_best()
+                look(facts)
+                save(self)
+                if self.settings.patience and self.progress.since_best >= self.settings.patience:
+                    say(f"level {self.number}: no better P@1 in {self.settings.patience} validations")
+                    break
+        if self.progress.best_weights:
+            self.masters.restore(self.progress.best_weights)
+
+    def step(self, step: int, say: Callable[[str], None]) -> Tensor:
+        """One step on its batch; the batch is cut in parts where memory is short."""
+        rows = self.batches[step]
+        while True:
+            # Seeded anew: a step's dropout does not depend on what was before it.
+            torch.manual_seed(hash((self.settings.seed, self.number, step)) & 0x7FFFFFFF)
+            try:
+                loss = self.gradients(rows)
+                break
+            except RuntimeError as error:
+                if not is_out_of_memory(error) or self.micro == 1:
+                    raise
+                self.adam.forget_gradients()
+                self.micro = -(-self.micro // 2)
+                torch.cuda.empty_cache()
+                say(f"out of memory: batches of {rows.size} go in parts of {self.micro} from here on")
+        self.adam.step(rate_at(step, self.steps, self.settings.warmup))
+        return loss
+
+    def gradients(self, rows: np.ndarray) -> Tensor:
+        """Gradients of the mean loss of `rows` plus λ/N ‖W‖², and the mean loss."""
+        settings = self.settings
+        penalty = settings.tune_lambda / self.documents * self.head.penalty()
+        penalty.backward()
+        total = torch.zeros((), device=penalty.device)
+        for start in range(0, rows.size, self.micro):
+            part = rows[start : start + self.micro]
+            on_device = torch.from_numpy(part).to(penalty.device, non_blocking=True)
+            lengths = self.batches.lengths[part]
+            width, full = int(lengths.max()), bool(lengths.max() == lengths.min())
+            logits = self.head(self.encoder(*self.tokens.padded(on_device, width, full)))
+            relevance, listed, weights = self.targets(part, on_device)
+            losses = level_loss(
+                settings.tune_loss, logits, relevance, listed, settings.tune_alpha, weights
+            )
+            loss = losses.sum() / rows.size
+            loss.backward()
+            total += loss.detach()
+        return total
+
+    def look(self, started: float) -> dict[str, Any]:
+        """Figures of the steps since the last look; stops the run if a loss is not a number."""
+        done, since = self.progress.step, self.looked
+        losses = self.losses[since:done].cpu().numpy()
+        rate = self.settings.learning_rate * rate_at(done - 1, self.steps, self.settings.warmup)
+        wrong = np.flatnonzero(~np.isfinite(losses))
+        if wrong.size:
+            step = since + int(wrong[0]) + 1
+            rate = self.settings.learning_rate * rate_at(step - 1, self.steps, self.settings.warmup)
+            raise TreetopError(
+                f"the loss is not a number at level {self.number}, step {step} of {self.steps}, learning "
+                f"rate {rate:.2g}: the last checkpoint is good; try a smaller learning_rate"
+            )
+        self.looked = done
+        return {
+            "level": self.number,
+            "step": done,
+            "steps": self.steps,
+            "loss": float(losses.mean()) if losses.size else None,
+            "learning_rate": rate,
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+
+    def keep_best(self) -> float:
+        """P@1 on the documents held back; the best weights so far are remembered."""
+        assert self.validate is not None
+        score = self.validate()
+        progress = self.progress
+        progress.since_best += 1
+        if score > progress.best:
+            progress.best, progress.since_best = score, 0
+            progress.best_weights = {name: a.copy() for name, a in self.masters.arrays().items()}
+        return score

@@ -1,0 +1,252 @@
+"""The stages of XRTransformer's training, each done once a run and remembered in its folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.config import RankerSettings, TransformerSettings
+from treetop.errors import TreetopError
+from treetop.features.hybrid import Features, features
+from treetop.features.open_encoder import is_word_vectors, open_encoder
+from treetop.features.subwords import Ragged
+from treetop.features.tfidf import Tfidf
+from treetop.forest import label_features, train_forest
+from treetop.inputs import check_rows, read_labels, read_weights
+from treetop.labels import tree as trees
+from treetop.labels.tree import Tree
+from treetop.labels.vocabulary import Vocabulary
+from treetop.progress import Silent
+from treetop.ranking.ranker import Ranker
+from treetop.runs import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
+
+WORDS = (
+    *("ngrams", "min_df", "max_df", "max_features", "sublinear", "stop_words", "lowercase"),
+    "shortest_word",
+)
+LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
+RANKER = tuple(one.name for one in fields(RankerSettings))
+REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
+ENCODER = ("encoder", "pooling", "max_length")
+FINE_TUNING = (
+    *("budget", "batch", "learning_rate", "head_rate", "warmup", "weight_decay", "clip", "dropout"),
+    *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
+    *("validate_every", "patience", "precision", "dense_weight", "seed"),
+)
+
+
+@dataclass(frozen=True)
+class Data:
+    """Documents to learn from, and those held back if any."""
+
+    texts: list[str]
+    Y: sp.csr_matrix
+    classes: np.ndarray
+    weights: np.ndarray | None
+    held_texts: list[str]
+    held_Y: sp.csr_matrix
+
+
+class Training:
+    """Settings, threads, the run and its stages."""
+
+    def __init__(self, settings: TransformerSettings, threads: int, report: Silent) -> None:
+        self.settings, self.threads, self.report = settings, threads, report
+        self.run = Run()
+        self.history: list[dict[str, Any]] = []
+
+    def read(
+        self, texts: Iterable[str], y: Any, names: Sequence[str] | None, weights: Any,
+        validation: tuple[Any, Any] | None,
+    ) -> Data:  # fmt: skip
+        """Documents, labels, weights, and the documents held back: given, or a share of all."""
+        texts = list(texts)
+        Y, classes = read_labels(y, names)
+        if len(texts) != Y.shape[0]:
+            raise TreetopError(
+                f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
+            )
+        counts = read_weights(weights, len(texts))
+        if validation is not None:
+            held_texts, held_y = list(validation[0]), validation[1]
+            return Data(texts, Y, classes, counts, held_texts, known_labels(held_y, classes))
+        held = held_rows(len(texts), self.settings.validation, self.settings.seed)
+        kept = np.setdiff1d(np.arange(len(texts)), held)
+        if held.size == 0:
+            return Data(texts, Y, classes, counts, [], Y[:0])
+        return Data(
+            [texts[row] for row in kept], Y[kept], classes, None if counts is None else counts[kept],
+            [texts[row] for row in held], Y[held],
+        )  # fmt: skip
+
+    def open_run(self, folder: str | Path | None, resume: bool, data: Data) -> None:
+        """Remember stages in a folder."""
+        if folder is not None:
+            mark = data_fingerprint(
+                [*data.texts, "", *data.held_texts, "", *map(str, data.classes)],
+                *(data.Y, data.held_Y, data.weights),
+            )
+            self.run = Run(Path(folder), mark, resume)
+
+    def text_features(self, data: Data) -> tuple[Tfidf, sp.csr_matrix, sp.csr_matrix]:
+        """Φ_tfidf: the fitted vectoriser, and what it makes of the documents and of those held back."""
+        self.report.step("text features")
+        analysers, threads = self.settings.analysers(), self.settings.threads
+
+        def make() -> dict[str, np.ndarray]:
+            tfidf = Tfidf(analysers, threads)
+            X = features(tfidf.fit_transform(data.texts)).sparse
+            held = features(tfidf.transform(data.held_texts)).sparse
+            learned = {f"tfidf.{name}": values for name, values in tfidf.arrays().items()}
+            return {**learned, **csr_to_arrays(X, "X"), **csr_to_arrays(held, "held")}
+
+        found = self.run.stage("text-features", self._chosen(WORDS), ["data"], make)
+        learned = {n.removeprefix("tfidf."): v for n, v in found.items() if n.startswith("tfidf.")}
+        X = csr_from_arrays(found, "X")
+        check_rows(features(X), data.Y)
+        return Tfidf.from_arrays(analysers, learned, threads), X, csr_from_arrays(found, "held")
+
+    def first_tree(self, X: sp.csr_matrix, data: Data) -> tuple[Tree, int]:
+        """The preliminary tree from Φ_tfidf, and how many of its levels are fine-tuned."""
+        from treetop.finetune.shape import first_shape
+
+        chosen = self.settings
+        sizes, levels = first_shape(chosen.first_tree, data.Y.shape[1], chosen.largest_level)
+
+        def make() -> dict[str, np.ndarray]:
+            self.report.step("preliminary tree")
+            Z = label_features(Features(X, np.zeros((X.shape[0], 0), np.float32)), data.Y, data.weights,
+                               chosen, self.threads)  # fmt: skip
+            largest = chosen.tree_features
+            return trees.balanced_tree(
+                Z, sizes, chosen.tree_passes, chosen.seed, self.threads, largest
+            ).arrays()
+
+        settings = {**self._chosen(LABEL_FEATURES), "sizes": sizes}
+        return Tree.from_arrays(self.run.stage("first-tree", settings, ["text-features"], make)), levels
+
+    def open_encoder(self) -> Any:
+        """Φ_dnn with the weights it came with."""
+        chosen = self.settings
+        if is_word_vectors(chosen.encoder) and chosen.fine_tune:
+            raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
+        return open_encoder(
+            chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
+            chosen.precision,
+        )  # fmt: skip
+
+    def tokens(self, encoder: Any, data: Data) -> tuple[Ragged, Ragged]:
+        """Token ids of the documents, and of those held back."""
+
+        def make() -> dict[str, np.ndarray]:
+            self.report.step("tokens")
+            own, held = encoder.tokens(data.texts), encoder.tokens(data.held_texts)
+            return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
+
+        settings = {**self._chosen(("encoder",)), "length": encoder.max_length}
+        found = self.run.stage("tokens", settings, ["data"], make)
+        return Ragged(found["ids"], found["ptr"]), Ragged(found["held.ids"], found["held.ptr"])
+
+    def fine_tune(
+        self, encoder: Any, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree, levels: int, data: Data
+    ) -> np.ndarray:
+        """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn of the documents at the end."""
+        from treetop.features.devices import pick_device, pick_precision
+        from treetop.finetune.checkpoint import Keeper
+        from treetop.finetune.curriculum import Curriculum, Documents
+
+        own, held = self.tokens(encoder, data)
+        train = Documents(X, own, data.Y, data.weights)
+        held_back = Documents(held_X, held, data.held_Y) if data.held_texts else None
+        settings = self._chosen((*ENCODER, *FINE_TUNING, *RANKER))
+        chosen = self.settings
+        keeper = Keeper(
+            self.run, {**settings, "levels": levels}, ("first-tree", "tokens"),
+            chosen.checkpoint_minutes, chosen.tensorboard,
+        )  # fmt: skip
+        precision = pick_precision(chosen.precision, pick_device(chosen.device), training=True)
+        vectors = Curriculum(
+            encoder,
+            train,
+            held_back,
+            tree,
+            levels,
+            chosen,
+            precision,
+            self.threads,
+            self.report,
+            keeper,
+        ).learn()
+        self.history = keeper.history
+        return vectors
+
+    def embed(self, encoder: Any, data: Data) -> np.ndarray:
+        """Φ_dnn of the documents with the encoder as it came."""
+
+        def make() -> dict[str, np.ndarray]:
+            if not hasattr(encoder, "tokens"):
+                self.report.step("embedding")
+                return {"vectors": encoder.embed_texts(data.texts)}
+            own, _ = self.tokens(encoder, data)
+            advance = self.report.step("embedding", encoder.batches(own))
+            return {"vectors": encoder.embed(own, advance)}
+
+        return np.asarray(self.run.stage("embedding", self._chosen(ENCODER), ["data"], make)["vectors"])
+
+    def rankers(self, X: Features, data: Data) -> list[Ranker]:
+        """The refined trees from Φ_cat and their rankers."""
+        chosen = self.settings
+
+        def make() -> dict[str, np.ndarray]:
+            made = train_forest(X, data.Y, data.weights, chosen, self.threads, self.report)
+            arrays = {"count": np.array([len(made)])}
+            for number, ranker in enumerate(made):
+                arrays |= {f"{number}.{name}": values for name, values in ranker.arrays().items()}
+            return arrays
+
+        last = [name for name in self.run.prints if name.startswith("level-") or name == "embedding"][
+            -1
+        ]
+        settings = self._chosen((*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight"))
+        found = self.run.stage("rankers", settings, [last, "text-features"], make)
+        return [
+            Ranker.from_arrays(
+                {
+                    n.removeprefix(f"{number}."): v
+                    for n, v in found.items()
+                    if n.startswith(f"{number}.")
+                },
+                chosen.ranker(),
+            )
+            for number in range(int(found["count"][0]))
+        ]
+
+    def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
+        return {name: getattr(self.settings, name) for name in names}
+
+
+def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
+    """Documents to hold back, at random."""
+    count = round(share * documents)
+    if share and not 0 < count < documents:
+        raise TreetopError(f"validation={share} of {documents} documents leaves none on one side")
+    return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
+
+
+def known_labels(y: Any, classes: np.ndarray) -> sp.csr_matrix:
+    """Labels of validation documents as columns of the training's; others are left out."""
+    if sp.issparse(y) or isinstance(y, np.ndarray):
+        made = sp.csr_matrix(y, dtype=np.float32)
+        if made.shape[1] != classes.size:
+            raise TreetopError(
+                f"validation labels have {made.shape[1]} columns, expected {classes.size}"
+            )
+        return made
+    known = set(map(str, classes))
+    lines = [[name for name in line if name in known] for line in y]
+    return Vocabulary(list(map(str, classes))).encode(lines)
