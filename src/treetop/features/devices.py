@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -75,13 +76,20 @@ def in_fitting_parts(work: Callable[[slice], None], count: int, size: int) -> in
     return size
 
 
+def to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """An array that will only be read, mapped from disk perhaps, as a tensor."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.asarray(array)).to(device)
+
+
 class DeviceRagged:
     """Rows of token ids on the device, cut out and padded there."""
 
     def __init__(self, tokens: Ragged, device: torch.device, padding: int) -> None:
-        self.ids = torch.from_numpy(np.asarray(tokens.ids)).to(device)
-        self.starts = torch.from_numpy(tokens.ptr[:-1]).to(device)
-        self.lengths = torch.from_numpy(tokens.lengths).to(device)
+        self.ids = to_device(tokens.ids, device)
+        self.starts = to_device(tokens.ptr[:-1], device)
+        self.lengths = to_device(tokens.lengths, device)
         self.padding = padding
 
     def padded(self, rows: Tensor, width: int, full: bool) -> tuple[Tensor, Tensor | None]:

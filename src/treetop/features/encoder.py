@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from treetop.errors import TreetopError
 from treetop.features.devices import DeviceRagged, in_fitting_parts
-from treetop.features.pretrained import load_model, load_tokenizer
+from treetop.features.pretrained import load_model, load_tokenizer, quiet
 from treetop.features.subwords import Ragged, tokenize
 
 # Tokens that go through the encoder at once without gradients.
@@ -103,8 +103,9 @@ class Encoder(nn.Module):
 
     def save(self, folder: Path) -> None:
         """Write a plain Hugging Face folder, float32, with the pooling beside it."""
-        self.model.save_pretrained(folder)
-        self.tokenizer.save_pretrained(folder)
+        with quiet():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
 
 

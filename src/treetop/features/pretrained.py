@@ -43,13 +43,24 @@ def find_encoder(name: str) -> str:
 
 
 @contextmanager
-def explaining(source: str) -> Iterator[None]:
-    """Quiet, and errors of the transformers library as one line that says what to do."""
+def quiet() -> Iterator[None]:
+    """No messages and no bars of the transformers library."""
     level = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
         yield
+    finally:
+        transformers.logging.set_verbosity(level)
+        transformers.logging.enable_progress_bar()
+
+
+@contextmanager
+def explaining(source: str) -> Iterator[None]:
+    """Quiet, and errors of the transformers library as one line that says what to do."""
+    try:
+        with quiet():
+            yield
     except (OSError, ValueError, KeyError, ImportError) as error:
         reason = " ".join(str(error).split())[:200]
         if Path(source).is_dir():
@@ -61,9 +72,6 @@ def explaining(source: str) -> Iterator[None]:
         raise TreetopError(
             f"encoder {source!r}: no such folder, and not found on the Hub ({reason}): {OFFLINE}"
         ) from None
-    finally:
-        transformers.logging.set_verbosity(level)
-        transformers.logging.enable_progress_bar()
 
 
 def load_tokenizer(source: str) -> Any:

@@ -7,16 +7,18 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from treetop.features.devices import to_device
+
 
 class DeviceRows:
     """Rows of a sparse matrix on the device, spread out there when a batch needs them."""
 
     def __init__(self, matrix: sp.csr_matrix, device: torch.device) -> None:
         self.columns = matrix.shape[1]
-        self.starts = torch.from_numpy(matrix.indptr[:-1].astype(np.int64)).to(device)
-        self.counts = torch.from_numpy(np.diff(matrix.indptr).astype(np.int64)).to(device)
-        self.indices = torch.from_numpy(matrix.indices.astype(np.int32)).to(device)
-        self.values = torch.from_numpy(matrix.data.astype(np.float32)).to(device)
+        self.starts = to_device(matrix.indptr[:-1].astype(np.int64), device)
+        self.counts = to_device(np.diff(matrix.indptr).astype(np.int64), device)
+        self.indices = to_device(matrix.indices.astype(np.int32), device)
+        self.values = to_device(matrix.data.astype(np.float32), device)
         self.host_counts = np.diff(matrix.indptr)
 
     def dense(self, rows: np.ndarray, on_device: Tensor) -> Tensor:
@@ -44,9 +46,9 @@ class Targets:
         self.relevance = DeviceRows(relevance, device)
         self.clusters = None if clusters is None else DeviceRows(clusters, device)
         parents = np.repeat(np.arange(child_ptr.size - 1), np.diff(child_ptr))
-        self.parents = torch.from_numpy(parents).to(device)
+        self.parents = to_device(parents, device)
         ones = np.ones(relevance.shape[0], np.float32)
-        self.weights = torch.from_numpy(ones if weights is None else weights).to(device)
+        self.weights = to_device(ones if weights is None else weights, device)
 
     def __call__(self, rows: np.ndarray, on_device: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """R̂ at positives, the shortlist and the documents' weights for some rows."""

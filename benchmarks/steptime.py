@@ -1,0 +1,191 @@
+"""A fine-tuning step on this machine's device against its arithmetic floor.
+
+    python benchmarks/steptime.py --encoder FOLDER [--batch 256] [--tokens 256] [--nodes 4108]
+
+Counts the operations and bytes of a step, measures both ceilings (a large matrix product, a large copy),
+and times the real `Level.step` on random token ids of full length.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from treetop.config import TransformerSettings
+from treetop.features.devices import DeviceRagged, pick_device, pick_precision
+from treetop.features.encoder import Encoder
+from treetop.features.pretrained import find_encoder
+from treetop.features.subwords import Ragged
+from treetop.finetune.batches import Batches
+from treetop.finetune.head import Head
+from treetop.finetune.level import Level
+from treetop.finetune.optimizer import Masters
+from treetop.finetune.targets import Targets
+
+
+def wait(device):
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+
+
+def ceilings(device):
+    """Operations a second of a large bf16 product, bytes a second of a large copy."""
+    size, megabytes = (8192, 2048) if device.type == "cuda" else (1024, 128)
+    a = torch.randn(size, size, device=device, dtype=torch.bfloat16)
+    source = torch.randn(megabytes << 18, device=device)
+    target = torch.empty_like(source)
+    rates = []
+    for work, amount in (
+        (lambda: a @ a, 2 * size**3),
+        (lambda: target.copy_(source), 2 * source.nbytes),
+    ):
+        times = []
+        for _ in range(8):
+            wait(device)
+            started = time.perf_counter()
+            for _ in range(5):
+                work()
+            wait(device)
+            times.append((time.perf_counter() - started) / 5)
+        rates.append(amount / float(np.median(times)))
+    return rates
+
+
+def floor(encoder, batch, tokens, nodes, flops, bandwidth):
+    """Least seconds a step can take: operations over the product's rate, plus bytes over bandwidth.
+
+    Operations: 6 a weight and token (forward and backward), attention's products beside. Bytes: each
+    layer's activations that the backward pass needs are written once and read once (bf16), the weights
+    and Adam's memory are read and written once.
+    """
+    config = encoder.model.config
+    width, layers = config.hidden_size, config.num_hidden_layers
+    inner = config.intermediate_size
+    a_layer = 4 * width * width + 2 * width * inner
+    rows = batch * tokens
+    operations = (
+        6 * rows * layers * a_layer + 12 * rows * tokens * width * layers + 6 * batch * width * nodes
+    )
+    # per token and layer: input, q, k, v, attention's output, its projection, normed, inner twice, output
+    activations = 2 * rows * layers * (8 * width + 2 * inner)
+    parameters = sum(weight.numel() for weight in encoder.parameters()) + nodes * width
+    moved = 2 * activations + 28 * parameters
+    return {
+        "operations": operations,
+        "bytes": moved,
+        "compute_ms": 1e3 * operations / flops,
+        "memory_ms": 1e3 * moved / bandwidth,
+    }
+
+
+def make_level(encoder, device, precision, batch, tokens, nodes, steps, settings):
+    random = np.random.default_rng(0)
+    documents = 8 * batch
+    ids = random.integers(1000, encoder.model.config.vocab_size, documents * tokens, dtype=np.int32)
+    ragged = Ragged(ids, np.arange(documents + 1, dtype=np.int64) * tokens)
+    masters = Masters(encoder, precision)
+    relevance = sp.random(documents, nodes, 5 / nodes, "csr", np.float32, random)
+    clusters = sp.csr_matrix(
+        sp.random(documents, 256, 15 / 256, "csr", np.float32, random) != 0, dtype=np.float32
+    )
+    child_ptr = np.arange(257) * nodes // 256
+    head = Head(nodes, encoder.width, settings.dropout).to(device)
+    return Level(
+        1,
+        encoder,
+        masters,
+        head,
+        Targets(relevance, clusters, child_ptr, None, device),
+        DeviceRagged(ragged, device, 0),
+        Batches(ragged.lengths, batch, 0),
+        steps,
+        settings,
+    )
+
+
+def time_steps(level, device, steps):
+    """Median milliseconds of a step, steps queued as in training."""
+    level.encoder.train()
+    for step in range(5):
+        level.step(step, print)
+    times = []
+    for _ in range(5):
+        wait(device)
+        started = time.perf_counter()
+        for step in range(steps):
+            level.step(step, print)
+        wait(device)
+        times.append(1e3 * (time.perf_counter() - started) / steps)
+    return float(np.median(times))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--batch", type=int, default=256)
+    parser.add_argument("--tokens", type=int, default=256)
+    parser.add_argument("--nodes", type=int, default=4108)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    device = pick_device(given.device)
+    settings = replace(TransformerSettings(), dropout=given.dropout)
+    encoder = Encoder(find_encoder(given.encoder), "mean", given.tokens, given.dropout).to(device)
+    encoder.model.pooler and encoder.model.pooler.requires_grad_(False)
+    precision = pick_precision("auto", device, training=True)
+    level = make_level(
+        encoder, device, precision, given.batch, given.tokens, given.nodes, 10_000, settings
+    )
+    if given.compile:
+        started = time.perf_counter()
+        encoder.model.compile(dynamic=False)
+        level.step(0, print)
+        wait(device)
+        print(f"compiled in {time.perf_counter() - started:.1f} s")
+    measured = time_steps(level, device, given.steps)
+    flops, bandwidth = ceilings(device)
+    counted = floor(encoder, given.batch, given.tokens, given.nodes, flops, bandwidth)
+    least = counted["compute_ms"] + counted["memory_ms"]
+    result = {
+        "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
+        "torch": torch.__version__,
+        "precision": str(precision),
+        "compiled": given.compile,
+        "batch": given.batch,
+        "tokens": given.tokens,
+        "nodes": given.nodes,
+        "dropout": given.dropout,
+        "teraflops": flops / 1e12,
+        "terabytes_a_second": bandwidth / 1e12,
+        **counted,
+        "floor_ms": least,
+        "step_ms": measured,
+        "times_floor": measured / least,
+    }
+    if device.type == "cuda":
+        result["gpu_memory_gb"] = torch.cuda.max_memory_allocated() / 1e9
+    print(json.dumps(result, indent=2))
+    if given.out:
+        given.out.write_text(json.dumps(result, indent=2) + "\n")
+    if given.profile:
+        from torch.profiler import ProfilerActivity, profile
+
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
+            for step in range(3):
+                level.step(step, print)
+            wait(device)
+        key = "self_cuda_time_total" if device.type == "cuda" else "self_cpu_time_total"
+        print(prof.key_averages().table(sort_by=key, row_limit=28, max_name_column_width=70))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,205 @@
+"""XRTransformer on a data set: training, prediction, quality, memory; one line of JSON a variant.
+
+    python benchmarks/transformer.py DATA --encoder FOLDER --split dev --out results.json \
+        --set budget="300/400/600 steps" [--variant name:key=value,key=value …] [--run FOLDER] [--limit N]
+
+`--variant` may be given several times: each is trained with its own settings. With `--run` they share the
+stages that their settings do not touch (then seconds are those of the stages that ran).
+"""
+
+import argparse
+import json
+import platform
+import resource
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+import treetop
+from treetop import metrics
+from treetop.cli.screen import compile_kernels
+from treetop.config import parse_assignment
+from treetop.data import Split, open_data
+from treetop.labels.vocabulary import Vocabulary
+from treetop.progress import Timed
+
+SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")
+
+
+class PeakMemory:
+    """Peak resident memory of this process while inside, in GB, sampled."""
+
+    def __enter__(self):
+        self.peak, self.stop = 0.0, threading.Event()
+        self.thread = threading.Thread(target=self._watch, daemon=True)
+        self.thread.start()
+        return self
+
+    def _watch(self):
+        page = resource.getpagesize()
+        while not self.stop.wait(0.05):
+            pages = int(Path("/proc/self/statm").read_text().split()[1])
+            self.peak = max(self.peak, pages * page / 1e9)
+
+    def __exit__(self, *_):
+        self.stop.set()
+        self.thread.join()
+
+
+def versions():
+    import torch
+    import transformers
+
+    gpu = torch.cuda.is_available()
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": transformers.__version__,
+        "numpy": np.__version__,
+        "treetop": treetop.__version__,
+        "cores": len(__import__("os").sched_getaffinity(0)),
+        "gpu": torch.cuda.get_device_name() if gpu else None,
+    }
+
+
+def measure(model, split, k=(1, 3, 5, 10), scores=None):
+    labels = split.labels
+    vocabulary = Vocabulary(list(map(str, model.classes_))).extended(labels)
+    scores = model.predict_scores(split.documents, max(k)) if scores is None else scores
+    return metrics.evaluate(
+        vocabulary.encode(labels),
+        scores,
+        k,
+        train_counts=model.train_counts_,
+        train_documents=model.train_documents_,
+    )
+
+
+def one_text_ms(model, texts):
+    """Median milliseconds of `predict` on one text, after a warm-up."""
+    for text in texts[:5]:
+        model.predict([text])
+    times = []
+    for text in texts[5:55]:
+        started = time.perf_counter()
+        model.predict([text])
+        times.append(1e3 * (time.perf_counter() - started))
+    return float(np.median(times))
+
+
+def train(name, settings, whole, split, given):
+    """Train, save, predict and evaluate one variant."""
+    report = Timed()
+    model = treetop.XRTransformer(**settings)
+    options = {"validation": (split.texts, split.labels)} if given.validate else {}
+    with PeakMemory() as memory:
+        started = time.perf_counter()
+        model.fit(
+            whole.texts, whole.labels, report=report, run=given.run,
+            resume=given.run is not None, **options,
+        )  # fmt: skip
+        fitted = time.perf_counter() - started
+        model.save(given.model)
+        saved = time.perf_counter() - started
+    loaded = treetop.load(str(given.model))
+    loaded.predict(split.texts[:64])
+    times = []
+    for _ in range(given.repeat):
+        started = time.perf_counter()
+        scores = loaded.predict_scores(split.texts, 10)
+        times.append(time.perf_counter() - started)
+    result = measure(loaded, split, scores=scores)
+    made = {
+        "variant": name,
+        "settings": settings,
+        "fit_seconds": fitted,
+        "saved_seconds": saved,
+        "stages": {step: round(seconds, 3) for step, seconds in report.seconds.items()},
+        "peak_memory_gb": memory.peak,
+        "predict_ms": 1e3 * float(np.median(times)) / len(split.texts),
+        "one_text_ms": one_text_ms(loaded, split.texts) if given.latency else None,
+        "model_mb": sum(f.stat().st_size for f in given.model.rglob("*") if f.is_file()) / 1e6,
+        "trees": [str(ranker.tree) for ranker in model.rankers_],
+        "metrics": {k: v for k, v in result.items() if isinstance(v, float)},
+        "losses": [(h["level"], h["step"], round(h["loss"], 4)) for h in model.history_][::8],
+    }
+    print(f"\n{name}: {saved:.1f} s, {memory.peak:.1f} GB, {made['predict_ms']:.3f} ms a document, one text "
+          f"{made['one_text_ms']}")  # fmt: skip
+    print("   stages", made["stages"])
+    print("   " + "  ".join(f"{m} {100 * result[m]:.2f}" for m in SHOWN), flush=True)
+    return model, made
+
+
+def splits(data, given):
+    """Training documents, and those to evaluate on: a split, or a share of the training documents."""
+    whole = data.split("train")
+    texts, labels = list(whole.texts), list(whole.labels)
+    if given.limit:
+        texts, labels = texts[: given.limit], labels[: given.limit]
+    if not given.hold_out:
+        return Split(texts, labels), data.split(given.split)
+    held = np.random.default_rng(1).random(len(texts)) < given.hold_out
+    return tuple(
+        Split(*([item for item, out in zip(items, held) if out == side] for items in (texts, labels)))
+        for side in (False, True)
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--split", default="dev")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--variant", action="append", default=[])
+    parser.add_argument("--run", type=Path)
+    parser.add_argument("--model", type=Path, default=Path("/tmp/treetop-bench-model"))
+    parser.add_argument("--validate", action="store_true")
+    parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument(
+        "--hold-out", type=float, default=0.0, help="share of train to evaluate on instead"
+    )
+    parser.add_argument(
+        "--embeddings", type=Path, help="folder for the last variant's vectors, float16"
+    )
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    started = time.perf_counter()
+    compile_kernels()
+    print(f"kernels {time.perf_counter() - started:.1f} s", file=sys.stderr)
+    started = time.perf_counter()
+    data = open_data(given.data, None, None)
+    whole, split = splits(data, given)
+    print(
+        f"read {len(whole.texts):,} documents in {time.perf_counter() - started:.1f} s", file=sys.stderr
+    )
+    base = {"encoder": given.encoder, **dict(map(parse_assignment, given.set))}
+    rows = []
+    for variant in given.variant or ["default"]:
+        name, _, changes = variant.partition(":")
+        settings = {**base, **dict(map(parse_assignment, filter(None, changes.split(","))))}
+        try:
+            model, made = train(name, settings, whole, split, given)
+        except Exception as error:
+            if len(given.variant) < 2:
+                raise
+            print(f"{name}: {error!r}", flush=True)
+            continue
+        rows.append({"data": given.data.name, "split": given.split, **versions(), **made})
+        if given.out:
+            given.out.write_text(json.dumps(rows, indent=2) + "\n")
+    if given.embeddings:
+        given.embeddings.mkdir(exist_ok=True, parents=True)
+        for part, texts in (("train", whole.texts), (given.split, split.texts)):
+            vectors = model.encoder_.embed_texts(texts).astype(np.float16)
+            for number, piece in enumerate(np.array_split(vectors, 3 if part == "train" else 1)):
+                np.save(given.embeddings / f"{part}-{number}.npy", piece)
+
+
+if __name__ == "__main__":
+    main()
