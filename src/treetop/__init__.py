@@ -6,9 +6,19 @@ from importlib import import_module
 from typing import Any
 
 __version__ = "0.1.0"
-__all__ = ["Features", "TreetopError", "XRLinear", "XRTransformer", "__version__", "load", "metrics"]
+__all__ = [
+    "Ensemble",
+    "Features",
+    "TreetopError",
+    "XRLinear",
+    "XRTransformer",
+    "__version__",
+    "load",
+    "metrics",
+]
 
 _HOMES = {
+    "Ensemble": "treetop.ensemble",
     "Features": "treetop.features.hybrid",
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",

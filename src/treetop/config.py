@@ -111,15 +111,16 @@ class TransformerSettings(LinearSettings):
     encoder: str = "minilm"  # name on the Hub, a folder, or a file of word vectors
     pooling: str = "auto"  # token vectors to one vector: mean, cls, pooler, last; auto: by model
     max_length: int = 256  # tokens of a text that the encoder reads
-    dense_weight: float = 1.0  # length of the encoder's half of Φ_cat; the paper's is 1
+    dense_weight: float = 0.7  # length of the encoder's half of Φ_cat; the paper's is 1
+    center: bool = True  # subtract the mean vector from that half first; not in the paper
     fine_tune: bool = True  # False: the encoder stays as it is, the paper's Pre-Trained
     # Fine-tuning on the levels of a preliminary tree
     first_tree: str = "auto"  # such as 16-256-L; without the L the labels are left to the ranker
     largest_level: int = 32_768  # a level with more nodes is left to the ranker
     budget: str = "5 epochs"  # epochs, samples or steps, in all or by level: 300/400/600 steps
     batch: int = 256  # documents a step
-    learning_rate: float = 1e-4  # the largest, reached after the warm-up; then linear to 0
-    head_rate: float = 1.0  # learning rate of W, times that of the encoder
+    learning_rate: float = 2e-4  # the largest, reached after the warm-up; then linear to 0
+    head_rate: float = 10.0  # learning rate of W, times that of the encoder
     warmup: float = 0.1  # share of a level's steps in which the learning rate grows
     weight_decay: float = 0.0  # of the encoder's matrices
     clip: float = 1.0  # largest norm of a gradient
@@ -141,21 +142,6 @@ class TransformerSettings(LinearSettings):
     checkpoint_minutes: float = 5.0  # between checkpoints of a run that has a folder
     tensorboard: str | None = None  # folder for TensorBoard
 
-
-PRESETS: dict[str, dict[str, Any]] = {
-    "xr-linear": {},
-    "parabel": {
-        "flat_labels": 0, "branching": 2, "leaf": 100,
-    },
-    "bonsai": {
-        "flat_labels": 0, "branching": 100, "leaf": 100, "balanced": False,
-    },
-    "one-vs-all": {"tree": "flat", "threshold": 0.01},
-    "fast": {"ngrams": "word:1", "trees": 1, "tolerance": 1.0, "passes": 5},
-    "paper": {
-        "trees": 1, "flat_labels": 0, "shortlist": "both", "cost_sensitive": True, "lambda_": 0.5,
-    },
-}  # fmt: skip
 
 CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),
@@ -249,13 +235,6 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         if isinstance(value, allowed[kind]) and (kind == "bool" or not isinstance(value, bool)):
             return
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
-
-
-def preset(name: str, kind: str = "xr-linear") -> dict[str, Any]:
-    """The settings a preset changes."""
-    if name not in PRESETS:
-        raise TreetopError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
-    return dict(PRESETS[name])
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

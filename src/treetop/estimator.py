@@ -10,8 +10,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import metrics, store
-from treetop.config import LinearSettings, make_settings, preset, signature_of, to_json, unknown_setting
+from treetop import metrics, presets, store
+from treetop.config import LinearSettings, make_settings, signature_of, to_json, unknown_setting
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
@@ -20,6 +20,7 @@ from treetop.labels.tree import Tree
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model_card import model_card
 from treetop.parallel import thread_count
+from treetop.ranking.combining import average
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 
@@ -57,7 +58,7 @@ class Estimator:
     @classmethod
     def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
         """An estimator with a preset's settings, some of them changed."""
-        return cls(**{**preset(name, cls.kind), **settings})
+        return cls(**{**presets.settings_of(name, cls.kind), **settings})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings by name, as scikit-learn wants them."""
@@ -94,17 +95,7 @@ class Estimator:
 
         Options as for `predict_scores`.
         """
-        scores = self.predict_scores(X, k, **options)
-        names = self.classes_
-        return [
-            [
-                (names[label], float(score))
-                for label, score in zip(
-                    scores.indices[start:end].tolist(), scores.data[start:end], strict=True
-                )
-            ]
-            for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
-        ]
+        return named(self.predict_scores(X, k, **options), self.classes_)
 
     def predict_scores(
         self,
@@ -254,14 +245,17 @@ class Estimator:
         return model
 
 
-def average(parts: list[sp.csr_matrix], k: int) -> sp.csr_matrix:
-    """Mean of several score matrices, the best `k` a row, best first."""
-    total = sp.csr_matrix(sum(parts) / len(parts))
-    best = metrics.top_k(total, min(k, total.shape[1]))
-    rows, given = np.arange(best.shape[0])[:, None], best >= 0
-    values = np.asarray(total[np.broadcast_to(rows, best.shape)[given], best[given]]).ravel()
-    indptr = np.append(0, np.cumsum(given.sum(axis=1)))
-    return sp.csr_matrix((values.astype(np.float32), best[given], indptr), shape=total.shape)
+def named(scores: sp.csr_matrix, names: np.ndarray) -> list[Prediction]:
+    """Rows of scores as lists of (label name, score)."""
+    return [
+        [
+            (names[label], float(score))
+            for label, score in zip(
+                scores.indices[start:end].tolist(), scores.data[start:end], strict=True
+            )
+        ]
+        for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
+    ]
 
 
 def not_fitted(name: str) -> Exception:

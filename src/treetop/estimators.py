@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from treetop import metrics
+import numpy as np
+
+from treetop import metrics, store
 from treetop.config import LinearSettings, TransformerSettings, make_settings
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
-from treetop.features.hybrid import Features, cat, features
+from treetop.features.hybrid import Features, cat, center_of, features
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
 from treetop.forest import train_forest
@@ -61,6 +63,9 @@ class XRLinear(Estimator):
         features = self._fit_features(X, settings)
         check_rows(features, Y)
         weights = read_weights(sample_weight, Y.shape[0])
+        if weights is not None and not weights.all():
+            kept = np.flatnonzero(weights)
+            features, Y, weights = features[kept], Y[kept], weights[kept]
         self.rankers_ = train_forest(features, Y, weights, settings, threads, report, tree)
         self.train_counts_ = metrics.frequencies(Y)
         self.train_documents_ = Y.shape[0]
@@ -142,7 +147,8 @@ class XRTransformer(Estimator):
             vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
         else:
             vectors = training.embed(encoder, data)
-        X = cat(tfidf, vectors, settings.dense_weight)
+        self.center_ = center_of(vectors) if settings.center else None
+        X = cat(tfidf, vectors, settings.dense_weight, self.center_)
         self.rankers_ = training.rankers(X, data)
         self.encoder_ = encoder
         self.history_ = training.history
@@ -155,7 +161,8 @@ class XRTransformer(Estimator):
         assert self.tfidf_ is not None
         texts = list(texts)
         vectors = self.encoder_.embed_texts(texts)
-        return cat(self.tfidf_.transform(texts), vectors, self.get_params()["dense_weight"])
+        weight = self.get_params()["dense_weight"]
+        return cat(self.tfidf_.transform(texts), vectors, weight, self.center_)
 
     @property
     def encoder_(self) -> Any:
@@ -174,10 +181,15 @@ class XRTransformer(Estimator):
 
     def _save_more(self, folder: Path) -> None:
         self.encoder_.save(folder / "encoder")
+        if self.center_ is not None:
+            store.write_arrays(folder / "center.safetensors", {"center": self.center_})
         (folder / "history.jsonl").write_text(history_text(self.history_), "utf-8")
 
     def _load_more(self, folder: Path) -> None:
         self._encoder, self._encoder_folder = None, folder / "encoder"
+        self.center_ = None
+        if self.get_params()["center"]:
+            self.center_ = store.read_arrays(folder / "center.safetensors")["center"]
         lines = (folder / "history.jsonl").read_text("utf-8").splitlines()
         self.history_ = [json.loads(line) for line in lines]
 

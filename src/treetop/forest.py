@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from treetop import parallel
 from treetop.config import LinearSettings
 from treetop.features.hybrid import Features
 from treetop.labels import tree as trees
@@ -14,26 +15,44 @@ from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker, train_ranker
 
 
+# From so many threads a tree on, trees are trained side by side: alone, one tree's upper levels have
+# too few blocks to keep them busy.
+THREADS_A_TREE = 3
+
+
 def train_forest(
-    X: Features, Y: sp.csr_matrix, weights: np.ndarray | None, settings: LinearSettings,
-    threads: int, report: Silent, tree: Tree | None = None,
-) -> list[Ranker]:  # fmt: skip
+    X: Features,
+    Y: sp.csr_matrix,
+    weights: np.ndarray | None,
+    settings: LinearSettings,
+    threads: int,
+    report: Silent,
+    tree: Tree | None = None,
+) -> list[Ranker]:
     """Refined trees from Z = PIFA, and the rankers W[1] … W[D] of each."""
-    rankers = []
-    for number in range(settings.trees):
-        seed = settings.seed + number
-        label_tree = tree
-        if label_tree is None:
-            report.step("label tree")
-            label_tree = build_tree(
-                label_features(X, Y, weights, settings, threads), settings, seed, threads
-            )
-        rankers.append(
-            train_ranker(X, Y, label_tree, settings.ranker(), seed, threads, report, weights)
-        )
-        if label_tree.depth == 1:
-            break  # another one would be the same
-    return rankers
+    if tree is None:
+        report.step("label tree")
+        Z = label_features(X, Y, weights, settings, threads)
+    count = settings.trees
+    if tree is not None or is_flat(settings, Y.shape[1]):
+        count = 1  # another one would be the same
+    side_by_side = threads >= THREADS_A_TREE * count
+
+    def train(number: int, _: np.ndarray) -> Ranker:
+        seed, share = settings.seed + number, -(-threads // count) if side_by_side else threads
+        label_tree = tree if tree is not None else build_tree(Z, settings, seed, share)
+        said = Silent() if side_by_side else report
+        return train_ranker(X, Y, label_tree, settings.ranker(), seed, share, said, weights)
+
+    if side_by_side:
+        return parallel.run(train, range(count), count, report.step("rankers", count))
+    return [train(number, np.zeros(1, np.uint8)) for number in range(count)]
+
+
+def is_flat(settings: LinearSettings, labels: int) -> bool:
+    """Whether the settings make a tree without clusters."""
+    few = settings.tree == "auto" and labels <= settings.flat_labels
+    return settings.tree == "flat" or few or labels == 1
 
 
 def label_features(
@@ -47,13 +66,11 @@ def label_features(
 def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
     """The label tree that the settings describe."""
     labels = Z.rows
-    if settings.tree == "flat" or labels == 1:
+    if is_flat(settings, labels):
         return trees.flat(labels)
     common = (settings.tree_passes, seed, threads, settings.tree_features)
     if settings.tree != "auto":
         return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)
-    if labels <= settings.flat_labels:
-        return trees.flat(labels)
     if settings.balanced:
         sizes = trees.shape_by_branching(labels, settings.branching, settings.leaf)
         return trees.balanced_tree(Z, sizes, *common)

@@ -45,6 +45,8 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
     """Y and the label names, from any of the forms `fit` takes."""
     if isinstance(y, np.ndarray) and y.dtype.kind == "c":
         raise TreetopError("Complex data not supported")
+    if not isinstance(y, list | tuple | np.ndarray) and hasattr(y, "__array__") and not sp.issparse(y):
+        y = np.asarray(y)
     if y is None:
         raise TreetopError("requires y to be passed, but the target y is None")
     if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
@@ -101,12 +103,14 @@ def check_shape(matrix: sp.csr_matrix, shape: tuple[int, int], name: str) -> Non
 
 
 def read_weights(weights: Any, documents: int) -> np.ndarray | None:
-    """What each document counts for, float32 above 0, or None if all count the same."""
+    """What each document counts for, float32 and not negative, or None if all count the same."""
     if weights is None:
         return None
     made = np.asarray(weights, np.float32).ravel()
     if made.size != documents:
         raise TreetopError(f"{made.size} weights for {documents} documents")
-    if not np.isfinite(made).all() or (made <= 0).any():
-        raise TreetopError("sample_weight: weights must be finite and above 0")
-    return made
+    if not np.isfinite(made).all() or (made < 0).any():
+        raise TreetopError("sample_weight: weights must be finite and not negative")
+    if not made.any():
+        raise TreetopError("sample_weight: every weight is zero")
+    return None if (made == made[0]).all() and made[0] == 1 else made

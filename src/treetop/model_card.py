@@ -32,3 +32,23 @@ model.predict(["a text"], k=5)
 The model only knows labels it has seen in training. Scores order labels; they are not calibrated
 probabilities.
 """
+
+
+def ensemble_card(facts: dict[str, Any]) -> str:
+    """What the ensemble is made of and how to use it."""
+    measured = {name: v for name, v in facts["metrics"].items() if isinstance(v, float)}
+    rows = "".join(f"| {name} | {100 * value:.2f} |\n" for name, value in measured.items())
+    table = f"\n## Measured, in per cent\n\n| measure | value |\n| --- | --- |\n{rows}" if rows else ""
+    listed = "".join(f"- `member-{n}`: {kind}\n" for n, kind in enumerate(facts["members"]))
+    return f"""# A treetop ensemble
+
+{len(facts["members"])} models over {facts["labels"]:,} labels, combined by {facts["combine"]}.
+
+{listed}
+```python
+import treetop
+
+model = treetop.load("path/to/this/folder")
+model.predict(["a text"], k=5)
+```
+{table}"""

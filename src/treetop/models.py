@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from treetop import store
+from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
 
-KINDS: dict[str, Any] = {kind.kind: kind for kind in (XRLinear, XRTransformer)}
+KINDS: dict[str, Any] = {kind.kind: kind for kind in (XRLinear, XRTransformer, Ensemble)}
 
 
 def load_model(folder: str | Path, verify: bool | None = None) -> Any:

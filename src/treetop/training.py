@@ -36,7 +36,7 @@ ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
     *("budget", "batch", "learning_rate", "head_rate", "warmup", "weight_decay", "clip", "dropout"),
     *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
-    *("validate_every", "patience", "precision", "dense_weight", "seed"),
+    *("validate_every", "patience", "precision", "dense_weight", "center", "seed"),
 )
 
 
@@ -72,6 +72,9 @@ class Training:
                 f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
             )
         counts = read_weights(weights, len(texts))
+        if counts is not None and not counts.all():
+            kept = np.flatnonzero(counts)
+            texts, Y, counts = [texts[row] for row in kept], Y[kept], counts[kept]
         if validation is not None:
             held_texts, held_y = list(validation[0]), validation[1]
             return Data(texts, Y, classes, counts, held_texts, known_labels(held_y, classes))
@@ -213,7 +216,7 @@ class Training:
         last = [name for name in self.run.prints if name.startswith("level-") or name == "embedding"][
             -1
         ]
-        settings = self._chosen((*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight"))
+        settings = self._chosen((*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight", "center"))
         found = self.run.stage("rankers", settings, [last, "text-features"], make)
         return [
             Ranker.from_arrays(

@@ -85,7 +85,7 @@ def test_costs_are_the_papers():
     np.testing.assert_allclose(positives.toarray(), [[1.5, 0.5, 0.0]])
     assert negative == pytest.approx(0.2)
     plain, negative = costs(R, RankerSettings(lambda_=0.25, alpha=0.1, cost_sensitive=False))
-    np.testing.assert_allclose(plain.toarray(), [[2.0, 2.0, 0.0]])
+    np.testing.assert_allclose(plain.toarray(), [[6.0, 2.0, 0.0]])  # the relevances themselves
     assert negative == pytest.approx(0.2)
 
 

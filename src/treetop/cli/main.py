@@ -33,31 +33,68 @@ def demo(
     output: Annotated[
         Optional[Path], typer.Option("-o", "--output", help="Keep the model in this folder.")
     ] = None,
+    linear: Annotated[bool, typer.Option("--linear", help="Only XRLinear: needs no torch.")] = False,
 ) -> None:
     """The whole story on data that needs no download."""
     from treetop.cli.demo import run_demo
 
-    run_demo(output)
+    run_demo(output, linear)
 
 
 @app.command()
 def train(
     data: Data,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the model.")],
-    model: Annotated[str, typer.Option("--model", help="Kind of model: xr-linear.")] = "xr-linear",
+    model: Annotated[
+        Optional[str], typer.Option("--model", help="xr-linear or xr-transformer; else by the preset.")
+    ] = None,
     preset: Annotated[
-        str, typer.Option(help="xr-linear, parabel, bonsai, one-vs-all or fast.")
-    ] = "xr-linear",
+        Optional[str], typer.Option(help="Named settings, such as fast, frozen or eurlex-4k.")
+    ] = None,
     settings: Annotated[
         Optional[list[str]], typer.Option("--set", help="Change a setting: name=value.")
+    ] = None,
+    encoder: Annotated[
+        Optional[str], typer.Option(help="Encoder of xr-transformer: Hub name or folder.")
+    ] = None,
+    validation: Annotated[
+        str, typer.Option(help="Split to choose the best weights on; none: no such split.")
+    ] = "dev",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
+    ] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="Train all members that the preset names.")
+    ] = False,
+    member: Annotated[
+        Optional[list[str]], typer.Option(help="A member of an ensemble: name=value,name=value.")
+    ] = None,
+    combine: Annotated[
+        Optional[str], typer.Option(help="Ensemble: average, rank, sigmoid or softmax.")
     ] = None,
     text_column: TextColumn = None,
     labels_column: LabelsColumn = None,
 ) -> None:
     """Train a model on the training split of DATA."""
-    from treetop.cli.work import train_model
+    from treetop.cli.train import Order, train_model
 
-    train_model(data, output, model, preset, settings or [], text_column, labels_column)
+    order = Order(
+        data, output, model, preset, settings or [], encoder, validation, resume, ensemble, member or [],
+        combine, text_column, labels_column,
+    )  # fmt: skip
+    train_model(order)
+
+
+@app.command("ensemble")
+def make_ensemble(
+    models: Annotated[list[Path], typer.Argument(help="Model folders, trained on the same data.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the ensemble.")],
+    combine: Annotated[str, typer.Option(help="average, rank, sigmoid or softmax.")] = "average",
+) -> None:
+    """Put trained models together as one."""
+    from treetop.cli.train import join_models
+
+    join_models(models, output, combine)
 
 
 @app.command()
@@ -104,6 +141,20 @@ def inspect_data(
     from treetop.cli.inspection import inspect_dataset
 
     inspect_dataset(data, text_column, labels_column)
+
+
+@data_app.command("get")
+def get_data(
+    name: Annotated[str, typer.Argument(help="eurlex-4k, wiki10-31k, amazoncat-13k, …")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to put it in.")] = Path("data"),
+    address: Annotated[
+        Optional[str], typer.Option("--from", help="Another address; {name} is replaced.")
+    ] = None,
+) -> None:
+    """Download a public data set."""
+    from treetop.cli.fetch import fetch_dataset
+
+    fetch_dataset(name, output, address)
 
 
 def main() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from treetop.kernels import all_kernels
 from treetop.progress import reporter
 
+COMPARED = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "PSP@5", "macro_f1@5")
 MEASURES = ("P", "R", "RP", "nDCG", "PSP", "PSnDCG", "micro_f1", "macro_f1")
 
 
@@ -50,6 +51,15 @@ def print_measures(result: dict[str, Any]) -> None:
     for bucket, row in result["by_frequency"].items():
         figures = [percent(row[name]) for name in ("recall", "precision", "f1")]
         rows.append([bucket, f"{row['labels']:,}", f"{row['occurrences']:,}", *figures])
+    print_table(rows)
+
+
+def print_comparison(results: dict[str, dict[str, Any]]) -> None:
+    """The main figures of several models, a column each."""
+    rows = [["", *results]]
+    for name in COMPARED:
+        rows.append([name, *(percent(result[name]) for result in results.values())])
+    rows.append(["training, seconds", *(f"{result['seconds']:.1f}" for result in results.values())])
     print_table(rows)
 
 

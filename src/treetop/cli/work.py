@@ -1,4 +1,4 @@
-"""What the commands train, predict and evaluate do."""
+"""What the commands predict and evaluate do."""
 
 from __future__ import annotations
 
@@ -6,69 +6,19 @@ import json
 import os
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import treetop
-from treetop import metrics, store
+from treetop import metrics
 from treetop.cli import screen
-from treetop.config import make_settings, parse_assignment, preset
-from treetop.data import Dataset, Split, open_data
+from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.features.tokens import blocks_of_text
 from treetop.labels.vocabulary import Vocabulary
-from treetop.progress import reporter
-
-MODELS = ("xr-linear",)
-
-
-def train_model(
-    data: Path, output: Path, model: str, preset_name: str, assignments: list[str],
-    text_column: str | None, labels_column: str | None,
-) -> None:  # fmt: skip
-    """Train on the split `train` and save."""
-    if model not in MODELS:
-        raise TreetopError(f"unknown model {model!r}: choose one of {', '.join(MODELS)}")
-    settings = {**preset(preset_name), **dict(map(parse_assignment, assignments))}
-    make_settings(settings)
-    store.check_target(output)
-    dataset = open_data(data, text_column, labels_column)
-    split = dataset.split("train")
-    warn_of_empty(split)
-    started = time.perf_counter()
-    estimator = treetop.XRLinear(**settings)
-    screen.compile_kernels()
-    fit(estimator, dataset, split)
-    estimator.save(output)
-    seconds = time.perf_counter() - started
-    labels = len(estimator.classes_)
-    print(f"{output}: {len(split):,} documents, {labels:,} labels, trained in {seconds:.1f} s")
-
-
-def fit(estimator: Any, dataset: Dataset, split: Split) -> None:
-    """Fit on a split, whatever form its labels came in."""
-    if split.labels is None and split.Y is None:
-        raise TreetopError("the data has no labels to learn from")
-    bars = reporter()
-    try:
-        if split.labels is not None:
-            estimator.fit(split.documents, split.labels, report=bars)
-        else:
-            estimator.fit(split.documents, split.Y, label_names=dataset.label_names, report=bars)
-    finally:
-        bars.close()
-
-
-def warn_of_empty(split: Split) -> None:
-    """Say how many documents have no label: they are kept as negatives."""
-    lines = split.named_labels(None) if split.labels is not None or split.Y is not None else []
-    empty = sum(not line for line in lines)
-    if empty:
-        print(f"treetop: {empty:,} documents without a label are kept as negatives", file=sys.stderr)
 
 
 def predict_file(

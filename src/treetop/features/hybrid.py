@@ -78,17 +78,33 @@ def canonical(matrix: Any) -> sp.csr_matrix:
     return made
 
 
-def cat(tfidf: sp.csr_matrix, dnn: np.ndarray, dense_weight: float = 1.0) -> Features:
+def cat(
+    tfidf: sp.csr_matrix, dnn: np.ndarray, dense_weight: float = 1.0, center: np.ndarray | None = None
+) -> Features:
     """Φ_cat: both halves scaled to length 1 a row, the dense one times `dense_weight`.
 
-    A row that is empty on one side stays zero there.
+    With `center`, that is subtracted from the dense half, which is then scaled again. A row that is
+    empty on one side stays zero there.
     """
     pair = features(tfidf, dnn)
     sparse_norms = np.sqrt(Features(pair.sparse, pair.dense[:, :0]).squared_norms())
-    dense_norms = np.linalg.norm(pair.dense, axis=1, keepdims=True)
     scale = np.repeat(1 / np.maximum(sparse_norms, 1e-12), np.diff(pair.sparse.indptr))
     sparse = raw_csr(pair.sparse.data * scale, pair.sparse.indices, pair.sparse.indptr, tfidf.shape)
-    return Features(sparse, pair.dense * (dense_weight / np.maximum(dense_norms, 1e-12)))
+    dense = unit_rows(pair.dense)
+    if center is not None:
+        dense = unit_rows(np.where(dense.any(axis=1, keepdims=True), dense - center, 0))
+    return Features(sparse, np.float32(dense_weight) * dense)
+
+
+def unit_rows(dense: np.ndarray) -> np.ndarray:
+    """Rows scaled to length 1; zeros stay."""
+    norms = np.linalg.norm(dense, axis=1, keepdims=True)
+    return np.asarray(dense / np.maximum(norms, 1e-12), np.float32)
+
+
+def center_of(dnn: np.ndarray) -> np.ndarray:
+    """The mean of the rows scaled to length 1: what all documents have in common."""
+    return np.asarray(unit_rows(dnn).mean(axis=0, dtype=np.float64), np.float32)
 
 
 def raw_csr(

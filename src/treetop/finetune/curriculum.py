@@ -13,7 +13,7 @@ import torch
 from treetop.config import RankerSettings, TransformerSettings
 from treetop.features.devices import DeviceRagged
 from treetop.features.encoder import Encoder
-from treetop.features.hybrid import cat, features
+from treetop.features.hybrid import Features, cat, center_of, features
 from treetop.features.subwords import Ragged
 from treetop.finetune.batches import Batches
 from treetop.finetune.budget import steps_by_level
@@ -30,6 +30,7 @@ from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights
 
 ROWS_VALIDATED = 1024
+MATCHER_PASSES = 5
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Curriculum:
             learned = self.keeper.stage(t, partial(self.learn_level, t, M, P_held, vectors))
             self.masters.restore(part(learned, "encoder"))
             vectors = np.asarray(learned["vectors"])
+            self.center = center_of(vectors) if self.settings.center else None
             if t < self.levels:
                 clusters = self.match(t, M, vectors)
                 P, P_held = (
@@ -134,7 +136,7 @@ class Curriculum:
             M = sp.csr_matrix(np.ones((self.train.Y.shape[0], 1), np.float32))
         R = all_levels(self.train.Y, self.tree, self.settings.cost_sensitive)[t - 1]
         return solve_level(
-            *(cat(self.train.tfidf, vectors, self.settings.dense_weight), R, M),
+            *(self.phi_cat(self.train.tfidf, vectors), R, M),
             *(
                 self.tree.child_ptr[t - 1],
                 self.matcher_settings(),
@@ -151,13 +153,20 @@ class Curriculum:
         """P[t] = Top(W[t]ᵀ Φ_cat(θ[t]), k) among the children of P[t-1]."""
         if documents is None or vectors is None:
             return None
-        X = cat(documents.tfidf, np.asarray(vectors), self.settings.dense_weight)
+        X = self.phi_cat(documents.tfidf, np.asarray(vectors))
         return predicted_nodes(clusters, X, self.tree, t, self.matcher_settings(), self.threads, above)
 
+    def phi_cat(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
+        """Φ_cat(θ[t]); its center is that of the documents learned from."""
+        return cat(tfidf, vectors, self.settings.dense_weight, self.center)
+
     def matcher_settings(self) -> RankerSettings:
-        """The final ranker's, with the beam of fine-tuning."""
+        """The final ranker's, with the beam of fine-tuning and fewer passes: only P is wanted."""
         settings = self.settings
-        return replace(settings.ranker(), beam=settings.tune_beam, bias=settings.bias or 0.0)
+        return replace(
+            settings.ranker(), beam=settings.tune_beam, bias=settings.bias or 0.0,
+            passes=min(settings.passes, MATCHER_PASSES),
+        )  # fmt: skip
 
     def validator(self, t: int, head: Head, P: sp.csr_matrix | None) -> Callable[[], float] | None:
         """P@1 at level `t` on documents held back, among the children of the nodes predicted above."""

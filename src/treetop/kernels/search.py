@@ -10,7 +10,7 @@ cluster n + 1, and cluster 0 is the root's.
 import numpy as np
 
 from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1, void
-from treetop.kernels.lanes import fma, load, prefetch, store
+from treetop.kernels.lanes import add, fma, load, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY = 0, 1, 2
 ADD, LAST = 0, 1
@@ -161,14 +161,45 @@ def add_weights(found, hit_entry, hit_at, hit_x, counts, stride, pairs, pair_val
 
 
 @helper
+def dense_products(dense, row, weights, at, count, raw, target):
+    """raw[target:] + the dense half of Wᵀx for 16 children of a cluster of `count`, from `at` on.
+
+    Two sums, so that one addition need not wait for the last.
+    """
+    even, odd = load(raw, target, WIDTH), splat(np.float32(0.0), WIDTH)
+    column, step = ZERO, np.uint64(count)
+    last = np.uint64(dense.shape[1])
+    while column + ONE < last:
+        even = fma(load(weights, at, WIDTH), dense[row, column], even)
+        odd = fma(load(weights, at + step, WIDTH), dense[row, column + ONE], odd)
+        at += step + step
+        column += ONE + ONE
+    if column < last:
+        even = fma(load(weights, at, WIDTH), dense[row, column], even)
+    return add(even, odd)
+
+
+@helper
 def score_dense(dense, row, first, count, dense_weights, raw, offset):
     """Add the dense half of Wᵀx for the children of one cluster, which begin at node `first`."""
-    at = first * dense.shape[1]
-    for column in range(dense.shape[1]):
-        x = dense[row, column]
-        for child in range(count):
-            raw[offset + child] += x * dense_weights[at + child]
-        at += count
+    at = np.uint64(first * dense.shape[1])
+    target, size, width = np.uint64(offset), np.uint64(count), np.uint64(WIDTH)
+    if size < width:
+        for column in range(dense.shape[1]):
+            x = dense[row, column]
+            for child in range(size):
+                raw[target + child] += x * dense_weights[at + child]
+            at += size
+        return
+    # The last vector overlaps the one before: it is computed first and stored last.
+    rest = size - width
+    tail = dense_products(dense, row, dense_weights, at + rest, count, raw, target + rest)
+    child = ZERO
+    while child < rest:
+        done = dense_products(dense, row, dense_weights, at + child, count, raw, target + child)
+        store(raw, target + child, done)
+        child += width
+    store(raw, target + rest, tail)
 
 
 @helper
@@ -267,7 +298,8 @@ def search_row(
             cluster = clusters[at]
             beam_of[cluster] = -1
             first, last = child_ptr[cluster], child_ptr[cluster + 1]
-            score_dense(dense, row, first, last - first, dense_weights, raw, at * stride)
+            if dense.shape[1]:
+                score_dense(dense, row, first, last - first, dense_weights, raw, at * stride)
             above = scores[at] if combine == ADD else np.float32(0.0)
             for node in range(first, last):
                 if allowed.size and not allowed[node]:

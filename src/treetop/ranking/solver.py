@@ -62,7 +62,7 @@ def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, fl
     a positive weighs its relevance.
     """
     C = 1.0 / (2.0 * settings.lambda_)
-    by_node = sp.csc_matrix(positive_weights(R, settings.cost_sensitive) * np.float32(C))
+    by_node = sp.csc_matrix(positive_weights(R, settings.cost_sensitive) * C, dtype=np.float32)
     by_node.sort_indices()
     return by_node, C * settings.alpha
 

@@ -1,0 +1,104 @@
+"""Several models as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import store
+from treetop.errors import TreetopError
+from treetop.estimator import Prediction, named
+from treetop.model_card import ensemble_card
+from treetop.ranking.combining import COMBINE, combined
+
+# Labels each member is asked for, for every label wanted: members disagree at the end of their lists.
+LOOK_FURTHER = 4
+
+
+class Ensemble:
+    """Models over the same labels; their scores are combined label by label.
+
+    `combine`: ``average`` of the scores; ``rank``, the mean of what places are worth; ``sigmoid`` or
+    ``softmax``, the mean after that function, the latter over a document's listed labels.
+    """
+
+    kind = "ensemble"
+
+    def __init__(
+        self, members: Sequence[Any], combine: str = "average", weights: Sequence[float] | None = None
+    ) -> None:
+        if not members:
+            raise TreetopError("an ensemble needs at least one model")
+        if combine not in COMBINE:
+            raise TreetopError(f"combine is {combine!r}: choose one of {', '.join(COMBINE)}")
+        self.members, self.combine = list(members), combine
+        self.weights = list(weights) if weights is not None else [1.0] * len(members)
+        if len(self.weights) != len(members) or min(self.weights) < 0 or not any(self.weights):
+            raise TreetopError("weights: give one number of at least 0 a model, not all 0")
+        first = list(members[0].classes_)
+        for number, member in enumerate(members[1:], start=2):
+            if list(member.classes_) != first:
+                raise TreetopError(
+                    f"model {number} has other labels than the first: train on one data set"
+                )
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """Label names."""
+        return np.asarray(self.members[0].classes_)
+
+    @property
+    def train_counts_(self) -> np.ndarray:
+        """Training documents of each label."""
+        return np.asarray(self.members[0].train_counts_)
+
+    @property
+    def train_documents_(self) -> int:
+        """Number of training documents."""
+        return int(self.members[0].train_documents_)
+
+    def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
+        """For each document its best `k` labels as (name, score), best first."""
+        return named(self.predict_scores(X, k, **options), self.classes_)
+
+    def predict_scores(self, X: Any, k: int = 100, **options: Any) -> sp.csr_matrix:
+        """Combined scores N x L of the best `k` labels, best first in each row."""
+        if k < 1:
+            raise TreetopError(f"k is {k}: it must be at least 1")
+        X = list(X) if isinstance(X, Iterable) and not sp.issparse(X) else X
+        parts = [member.predict_scores(X, LOOK_FURTHER * k, **options) for member in self.members]
+        return combined(parts, self.weights, self.combine, k)
+
+    def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
+        """Write all members into one folder."""
+        with store.replacing_folder(Path(folder)) as target:
+            for number, member in enumerate(self.members):
+                member.save(target / f"member-{number}")
+            facts = {
+                "model": self.kind,
+                "members": [member.kind for member in self.members],
+                "combine": self.combine,
+                "weights": self.weights,
+                "train_documents": self.train_documents_,
+                "labels": len(self.classes_),
+                "metrics": measured or {},
+            }
+            (target / "README.md").write_text(ensemble_card(facts), encoding="utf-8")
+            store.write_config(target, facts)
+
+    @classmethod
+    def load(cls, folder: str | Path, verify: bool | None = None) -> Ensemble:
+        """The ensemble in a folder."""
+        from treetop.models import load_model
+
+        folder = Path(folder)
+        config = store.read_config(folder, verify)
+        members = [
+            load_model(folder / f"member-{number}", verify=False)
+            for number in range(len(config["members"]))
+        ]
+        return cls(members, config["combine"], config["weights"])

@@ -1,0 +1,61 @@
+"""Scores of several models, or of several trees, as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+COMBINE = ("average", "rank", "sigmoid", "softmax")
+
+
+def best_of(scores: sp.csr_matrix, k: int) -> sp.csr_matrix:
+    """The best `k` of each row, best first; ties go to the lower label."""
+    counts = np.diff(scores.indptr)
+    rows = np.repeat(np.arange(scores.shape[0]), counts)
+    order = np.lexsort((scores.indices, -scores.data, rows))
+    place = np.arange(scores.nnz) - np.repeat(scores.indptr[:-1], counts)
+    kept = order[place < k]
+    indptr = np.append(0, np.cumsum(np.minimum(counts, k)))
+    data = scores.data[kept].astype(np.float32)
+    return sp.csr_matrix((data, scores.indices[kept], indptr), shape=scores.shape)
+
+
+def average(parts: Sequence[sp.csr_matrix], k: int) -> sp.csr_matrix:
+    """Mean of several score matrices, the best `k` a row, best first."""
+    return combined(parts, [1.0] * len(parts), "average", k)
+
+
+def combined(
+    parts: Sequence[sp.csr_matrix], weights: Sequence[float], combine: str, k: int
+) -> sp.csr_matrix:
+    """The weighted mean of several score matrices after `combine`, the best `k` a row, best first."""
+    share = np.asarray(weights, np.float64) / np.sum(weights)
+    total = sum(
+        float(weight) * worth(sp.csr_matrix(part), combine)
+        for weight, part in zip(share, parts, strict=True)
+    )
+    return best_of(sp.csr_matrix(total), k)
+
+
+def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
+    """What the scores of one model count for. Labels that it does not list count for nothing."""
+    if combine == "average":
+        return scores
+    data = scores.data.astype(np.float64)
+    counts = np.diff(scores.indptr)
+    rows = np.repeat(np.arange(scores.shape[0]), counts)
+    if combine == "sigmoid":
+        data = 1 / (1 + np.exp(-data))
+    elif combine == "softmax":
+        peak = np.full(scores.shape[0], -np.inf)
+        np.maximum.at(peak, rows, data)
+        data = np.exp(data - peak[rows])
+        data /= np.bincount(rows, data, minlength=scores.shape[0])[rows]
+    else:
+        order = np.lexsort((-data, rows))
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size) - np.repeat(scores.indptr[:-1], counts)
+        data = 1 / (1.0 + place)
+    return sp.csr_matrix((data, scores.indices, scores.indptr), shape=scores.shape)
