@@ -141,7 +141,7 @@ def main():
     settings = replace(TransformerSettings(), dropout=given.dropout)
     encoder = Encoder(find_encoder(given.encoder), "mean", given.tokens, given.dropout).to(device)
     encoder.model.pooler and encoder.model.pooler.requires_grad_(False)
-    precision = pick_precision("auto", device, training=True)
+    precision = pick_precision("auto", device)
     level = make_level(
         encoder, device, precision, given.batch, given.tokens, given.nodes, 10_000, settings
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +98,8 @@ class XRTransformer(Estimator):
 
     kind = "xr-transformer"
     settings_type = TransformerSettings
+    _encoder: Any
+    _encoder_folder: Path | None
 
     def fit(
         self: Transformer,
@@ -172,15 +175,19 @@ class XRTransformer(Estimator):
             self._encoder = open_encoder(
                 str(self._encoder_folder), "auto" if chosen["pooling"] != "pooler" else "pooler",
                 chosen["max_length"], chosen["dropout"], chosen["device"], chosen["precision"],
+                to_learn=False,
             )  # fmt: skip
         return self._encoder
 
     @encoder_.setter
     def encoder_(self, encoder: Any) -> None:
-        self._encoder = encoder
+        self._encoder, self._encoder_folder = encoder, None
 
     def _save_more(self, folder: Path) -> None:
-        self.encoder_.save(folder / "encoder")
+        if self._encoder_folder is not None:
+            shutil.copytree(self._encoder_folder, folder / "encoder")
+        else:
+            self.encoder_.save(folder / "encoder")
         if self.center_ is not None:
             store.write_arrays(folder / "center.safetensors", {"center": self.center_})
         (folder / "history.jsonl").write_text(history_text(self.history_), "utf-8")

@@ -141,7 +141,7 @@ class Training:
         self.report.step("encoder")
         return open_encoder(
             chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
-            chosen.precision,
+            chosen.precision, to_learn=chosen.fine_tune,
         )  # fmt: skip
 
     def tokens(self, encoder: Any, data: Data) -> tuple[Ragged, Ragged]:
@@ -173,7 +173,7 @@ class Training:
             self.run, {**settings, "levels": levels}, ("first-tree", "tokens"),
             chosen.checkpoint_minutes, chosen.tensorboard,
         )  # fmt: skip
-        precision = pick_precision(chosen.precision, pick_device(chosen.device), training=True)
+        precision = pick_precision(chosen.precision, pick_device(chosen.device))
         vectors = Curriculum(
             encoder,
             train,

@@ -28,18 +28,16 @@ def pick_device(name: str) -> torch.device:
     return device
 
 
-def pick_precision(name: str, device: torch.device, training: bool) -> torch.dtype:
+def pick_precision(name: str, device: torch.device) -> torch.dtype:
     """The type the encoder computes in.
 
-    ``auto`` is bfloat16 on a GPU that has it, and for inference on a CPU that multiplies it natively
-    (there it is half as slow as float32).
+    ``auto`` is bfloat16 where the device multiplies it natively, which is about twice as fast.
     """
     if name != "auto":
         return torch.bfloat16 if name == "bf16" else torch.float32
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    native = device.type == "cpu" and not training and cpu_multiplies_bf16()
-    return torch.bfloat16 if native else torch.float32
+    return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bf16() else torch.float32
 
 
 def cpu_multiplies_bf16() -> bool:

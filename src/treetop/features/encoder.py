@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -31,16 +32,17 @@ class Encoder(nn.Module):
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
-        self.compute = torch.float32  # what inference computes in; weights stay as they are
+        self.compute = torch.float32  # what inference computes in
+        self._copy: list[nn.Module] = []  # the model in that type, where its weights have another
 
     @property
     def width(self) -> int:
         """Columns of Φ_dnn."""
         return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
 
-    def forward(self, ids: Tensor, mask: Tensor | None) -> Tensor:
+    def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors of padded rows of ids; `mask` is 1 at tokens, None if every row is full."""
-        output = self.model(input_ids=ids, attention_mask=mask)
+        output = (model or self.model)(input_ids=ids, attention_mask=mask)
         tokens = output[0]
         if self.pooling == "pooler":
             return output.pooler_output.float()
@@ -67,7 +69,7 @@ class Encoder(nn.Module):
         """Φ_dnn of every row, float32, without dropout."""
         was_training = self.training
         self.eval()
-        device = next(self.parameters()).device
+        model, device = self.for_inference(), next(self.parameters()).device
         on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.empty(tokens.rows, self.width, device=device)
         for rows in by_length(tokens.lengths, self.room):
@@ -79,10 +81,9 @@ class Encoder(nn.Module):
                 part: slice, numbers: Tensor = numbers, width: int = width, full: bool = full
             ) -> None:
                 some = numbers[part]
-                vectors[some] = self(*on_device.padded(some, width, full))
+                vectors[some] = self(*on_device.padded(some, width, full), model)
 
-            with torch.autocast(device.type, self.compute, enabled=self.lower(device)):
-                in_fitting_parts(work, rows.size, rows.size)
+            in_fitting_parts(work, rows.size, rows.size)
             if advance:
                 advance()
         self.train(was_training)
@@ -97,9 +98,22 @@ class Encoder(nn.Module):
         """How often `embed` calls `advance`."""
         return sum(1 for _ in by_length(tokens.lengths, self.room))
 
-    def lower(self, device: torch.device) -> bool:
-        """Whether inference computes in a shorter type than the weights have."""
-        return self.compute != next(self.parameters()).dtype and device.type in ("cpu", "cuda")
+    def for_inference(self) -> nn.Module:
+        """The model in the type that inference computes in: itself, or a copy."""
+        if next(self.model.parameters()).dtype == self.compute:
+            return self.model
+        if not self._copy:
+            self._copy = [copy.deepcopy(self.model).to(self.compute).eval()]
+        return self._copy[0]
+
+    def take_weights(self, weights: dict[str, Tensor]) -> None:
+        """Hold these float32 weights from here on."""
+        self._copy = []
+        self.float()
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name in weights:
+                    parameter.copy_(weights[name])
 
     def save(self, folder: Path) -> None:
         """Write a plain Hugging Face folder, float32, with the pooling beside it."""

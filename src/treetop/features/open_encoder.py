@@ -27,9 +27,13 @@ def is_word_vectors(name: str) -> bool:
 
 
 def open_encoder(
-    name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str
-) -> Any:
-    """A `WordVectors` or an `Encoder` on its device. Both have `embed_texts`, `width` and `save`."""
+    name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str,
+    to_learn: bool,
+) -> Any:  # fmt: skip
+    """A `WordVectors` or an `Encoder` on its device. Both have `embed_texts`, `width` and `save`.
+
+    One that is to learn keeps float32 weights, whatever type it computes in.
+    """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
     require_torch()
@@ -39,5 +43,5 @@ def open_encoder(
 
     place = pick_device(device)
     made = Encoder(find_encoder(name), pooling, max_length, dropout).to(place).eval()
-    made.compute = pick_precision(precision, place, training=False)
-    return made
+    made.compute = pick_precision(precision, place)
+    return made if to_learn else made.to(made.compute)

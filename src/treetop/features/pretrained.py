@@ -86,30 +86,31 @@ def load_tokenizer(source: str) -> Any:
 
 
 def load_model(source: str, dropout: float) -> nn.Module:
-    """The encoder in float32 (of an encoder-decoder only the encoder), with this dropout."""
+    """The encoder in float32, with this dropout."""
     with explaining(source):
         config = AutoConfig.from_pretrained(source)
-    check_is_encoder(source, config.model_type)
+    check_is_encoder(source, config)
     for name in DROPOUTS:
         if isinstance(getattr(config, name, None), float | int):
             setattr(config, name, dropout)
     family: Any = AutoModel
-    if config.is_encoder_decoder and config.model_type in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
-        family = AutoModelForTextEncoding
+    if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
+        family = AutoModelForTextEncoding  # of the T5 family only the encoder
     with explaining(source):
-        model: Any = family.from_pretrained(source, config=config, dtype=float32)
-    if model.config.is_encoder_decoder and family is AutoModel:
-        model = model.get_encoder()
-    return model  # type: ignore[no-any-return]
+        return family.from_pretrained(source, config=config, dtype=float32)  # type: ignore[no-any-return]
 
 
-def check_is_encoder(source: str, kind: str) -> None:
+def check_is_encoder(source: str, config: Any) -> None:
     """Raise unless the architecture reads a text from both sides, or is XLNet."""
-    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES or kind in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES:
+    kind = config.model_type
+    alone = kind in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
+    if alone or kind == "xlnet":
         return
-    if kind == "xlnet":
+    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not config.is_encoder_decoder:
         return
     what = "a decoder" if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else "not a text encoder"
+    if config.is_encoder_decoder:
+        what = "an encoder and decoder in one"
     raise TreetopError(
-        f"encoder {source!r} is {what} ({kind}): choose an encoder such as BERT, RoBERTa or MPNet"
+        f"encoder {source!r} is {what} ({kind}): choose an encoder such as BERT, RoBERTa, MPNet or T5's"
     )

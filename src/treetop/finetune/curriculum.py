@@ -81,7 +81,7 @@ class Curriculum:
                     )
                 )
         self.keeper.finish()
-        unload(self.encoder, self.masters)
+        self.encoder.take_weights(dict(zip(self.masters.names, self.masters.master, strict=True)))
         return vectors
 
     def learn_level(
@@ -197,12 +197,3 @@ def freeze_unused(encoder: Encoder) -> None:
     pooler = getattr(encoder.model, "pooler", None)
     if encoder.pooling != "pooler" and pooler is not None:
         pooler.requires_grad_(False)
-
-
-def unload(encoder: Encoder, masters: Masters) -> None:
-    """Leave the encoder with its float32 weights."""
-    encoder.float()
-    parameters = dict(encoder.named_parameters())
-    with torch.no_grad():
-        for name, weight in zip(masters.names, masters.master, strict=True):
-            parameters[name].copy_(weight)

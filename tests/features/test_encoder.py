@@ -1,0 +1,179 @@
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from tests.tiny import FAMILIES, WORDS, save_encoder, tokenizer  # noqa: E402
+from treetop.errors import TreetopError  # noqa: E402
+from treetop.features import subwords  # noqa: E402
+from treetop.features.devices import DeviceRagged, in_fitting_parts, pick_device, pick_precision  # noqa: E402
+from treetop.features.encoder import Encoder, by_length  # noqa: E402
+from treetop.features.pretrained import find_encoder  # noqa: E402
+
+TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 20, "nonsense words only", "fire"]
+ENCODERS = [family for family in FAMILIES if family not in ("gpt2", "bart")]
+
+
+@pytest.mark.parametrize("family", ENCODERS)
+def test_every_family_goes_the_same_way(tmp_path, family):
+    encoder = Encoder(save_encoder(tmp_path, family), max_length=32)
+    vectors = encoder.embed_texts(TEXTS)
+    assert vectors.shape == (5, encoder.width)
+    assert np.isfinite(vectors).all()
+    # neither the neighbours in a batch nor padding change a text's vector
+    alone = np.concatenate([encoder.embed_texts([text]) for text in TEXTS])
+    np.testing.assert_allclose(vectors, alone, atol=2e-5)
+    # and it learns: every weight that is used gets a gradient
+    encoder.train()
+    ids = torch.tensor([[1, 5, 6, 2], [1, 7, 2, 0]])
+    encoder(ids, (ids != 0).long()).square().sum().backward()
+    assert sum(weight.grad is not None for weight in encoder.parameters()) > 5
+
+
+@pytest.mark.parametrize("family", ["bert", "t5", "xlnet", "mpnet"])
+def test_a_saved_encoder_is_the_same(tmp_path, family):
+    encoder = Encoder(save_encoder(tmp_path / "a", family))
+    encoder.save(tmp_path / "b")
+    again = Encoder(str(tmp_path / "b"))
+    assert again.pooling == encoder.pooling
+    np.testing.assert_array_equal(again.embed_texts(TEXTS), encoder.embed_texts(TEXTS))
+
+
+def test_poolings_by_hand(tmp_path):
+    folder = save_encoder(tmp_path)
+    ids = torch.tensor([[1, 5, 2, 0, 0], [1, 6, 7, 8, 2]])
+    mask = (ids != 0).long()
+    made = {}
+    for pooling in ("mean", "cls", "last", "pooler"):
+        encoder = Encoder(folder, pooling).eval()
+        with torch.inference_mode():
+            output = encoder.model(input_ids=ids, attention_mask=mask)
+            made[pooling] = encoder(ids, mask), encoder(ids[1:], None)
+    tokens = output.last_hidden_state
+    torch.testing.assert_close(made["cls"][0], tokens[:, 0])
+    torch.testing.assert_close(made["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
+    torch.testing.assert_close(made["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)]))
+    torch.testing.assert_close(made["pooler"][0], output.pooler_output)
+    for with_mask, without in made.values():
+        torch.testing.assert_close(with_mask[1:], without, atol=1e-5, rtol=1e-4)
+
+
+def test_default_poolings(tmp_path):
+    assert Encoder(save_encoder(tmp_path / "bert")).pooling == "mean"
+    assert Encoder(save_encoder(tmp_path / "xlnet", "xlnet")).pooling == "last"
+    folder = tmp_path / "bert"
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
+    assert Encoder(str(folder)).pooling == "cls"
+
+
+@pytest.mark.parametrize(("family", "limit"), [("bert", 64), ("roberta", 64), ("t5", 64)])
+def test_a_text_longer_than_the_model_is_cut(tmp_path, family, limit):
+    encoder = Encoder(save_encoder(tmp_path, family), max_length=1000)
+    assert encoder.max_length == limit
+    assert np.isfinite(encoder.embed_texts(["red " * 5000])).all()
+
+
+def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
+    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 3)
+    monkeypatch.setattr(subwords, "CHARACTERS_A_TOKEN", 2)  # every text is cut too short at first
+    texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
+    known = tokenizer()
+    found = subwords.tokenize(known, texts, 12)
+    for number, text in enumerate(texts):
+        expected = known(text, truncation=True, max_length=12)["input_ids"]
+        assert found.ids[found.ptr[number] : found.ptr[number + 1]].tolist() == expected
+
+
+def test_many_tokens_are_mapped_from_disk(monkeypatch):
+    texts = ["red apple", "green", "blue sky and sea"] * 50
+    small = subwords.tokenize(tokenizer(), texts, 8)
+    monkeypatch.setattr(subwords, "SPOOL_BYTES", 100)
+    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 7)
+    large = subwords.tokenize(tokenizer(), texts, 8)
+    assert isinstance(large.ids, np.memmap)
+    np.testing.assert_array_equal(large.ids, small.ids)
+    np.testing.assert_array_equal(large.ptr, small.ptr)
+
+
+def test_padding_on_the_device(rng):
+    rows = [rng.integers(1, 9, size).astype(np.int32) for size in (3, 1, 5)]
+    ragged = subwords.Ragged(np.concatenate(rows), np.array([0, 3, 4, 9]))
+    ids, mask = DeviceRagged(ragged, torch.device("cpu"), 0).padded(torch.tensor([2, 0]), 5, False)
+    np.testing.assert_array_equal(ids[0], rows[2])
+    np.testing.assert_array_equal(ids[1], [*rows[0], 0, 0])
+    np.testing.assert_array_equal(mask, [[1] * 5, [1, 1, 1, 0, 0]])
+
+
+def test_batches_of_similar_length_hold_every_row_once(rng):
+    lengths = rng.integers(1, 50, 200)
+    batches = list(by_length(lengths, 300))
+    assert sorted(np.concatenate(batches).tolist()) == list(range(200))
+    assert all(lengths[rows[0]] * rows.size <= 300 for rows in batches)
+
+
+def test_out_of_memory_halves_and_goes_on():
+    done = []
+
+    def work(part):
+        if part.stop - part.start > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        done.extend(range(part.start, part.stop))
+
+    assert in_fitting_parts(work, 10, 10) == 3
+    assert done == list(range(10))
+    with pytest.raises(RuntimeError, match="something else"):
+        in_fitting_parts(lambda part: (_ for _ in ()).throw(RuntimeError("something else")), 10, 10)
+
+
+def test_bfloat16_keeps_the_float32_weights(tmp_path):
+    encoder = Encoder(save_encoder(tmp_path))
+    exact = encoder.embed_texts(TEXTS)
+    encoder.compute = torch.bfloat16
+    near = encoder.embed_texts(TEXTS)
+    assert 0 < np.abs(near - exact).max() < 0.05
+    assert next(encoder.model.parameters()).dtype == torch.float32
+
+
+def test_minilm_is_the_package_or_the_hub(monkeypatch):
+    import importlib.util
+
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert find_encoder("minilm") == "sentence-transformers/all-MiniLM-L6-v2"
+    assert find_encoder("some/model") == "some/model"
+
+
+def test_choice_of_device_and_precision():
+    assert pick_device("cpu").type == "cpu"
+    assert pick_precision("fp32", torch.device("cpu")) == torch.float32
+    assert pick_precision("bf16", torch.device("cpu")) == torch.bfloat16
+    with pytest.raises(TreetopError, match="device 'warp' cannot be used"):
+        pick_device("warp")
+    if not torch.cuda.is_available():
+        with pytest.raises(TreetopError, match="device 'cuda' cannot be used .* try device=cpu"):
+            pick_device("cuda")
+
+
+def test_bad_encoders_are_said_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    (tmp_path / "empty").mkdir()
+    save_encoder(tmp_path / "decoder", "gpt2")
+    save_encoder(tmp_path / "both", "bart")
+    save_encoder(tmp_path / "bert")
+    cases = [
+        ("no-such-org/no-such-model", "treetop[minilm]"),
+        (str(tmp_path / "empty"), "cannot be read from this folder"),
+        (str(tmp_path / "both"), "is an encoder and decoder in one (bart)"),
+        (str(tmp_path / "decoder"), "is a decoder (gpt2): choose an encoder"),
+    ]
+    for name, message in cases:
+        with pytest.raises(TreetopError) as error:
+            Encoder(name)
+        assert message in str(error.value), str(error.value)
+        assert "\n" not in str(error.value)
+    for file in (tmp_path / "bert").glob("tokenizer*"):
+        file.unlink()
+    with pytest.raises(TreetopError, match="tokenizer|cannot be read"):
+        Encoder(str(tmp_path / "bert"))
+    with pytest.raises(TreetopError, match="has no pooler"):
+        Encoder(save_encoder(tmp_path / "t5", "t5"), "pooler")

@@ -1,0 +1,173 @@
+"""Each equation of fine-tuning against a case done by hand."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+torch = pytest.importorskip("torch")
+
+from treetop.errors import TreetopError  # noqa: E402
+from treetop.finetune.batches import Batches  # noqa: E402
+from treetop.finetune.budget import steps_by_level  # noqa: E402
+from treetop.finetune.head import Head  # noqa: E402
+from treetop.finetune.loss import level_loss, pointwise  # noqa: E402
+from treetop.finetune.optimizer import Adam, Masters, rate_at  # noqa: E402
+from treetop.finetune.shape import first_shape  # noqa: E402
+from treetop.finetune.targets import DeviceRows, Targets  # noqa: E402
+from treetop.ranking.ranker import shortlist  # noqa: E402
+
+CPU = torch.device("cpu")
+
+
+def test_pointwise_losses_by_hand():
+    logits = torch.tensor([2.0, 0.5, -1.0, 0.5])
+    positive = torch.tensor([True, True, True, False])
+    torch.testing.assert_close(pointwise("hinge", logits, positive), torch.tensor([0.0, 0.5, 2.0, 1.5]))
+    squared = torch.tensor([0.0, 0.25, 4.0, 2.25])
+    torch.testing.assert_close(pointwise("squared-hinge", logits, positive), squared)
+    expected = torch.nn.functional.binary_cross_entropy_with_logits(
+        logits, positive.float(), reduction="none"
+    )
+    torch.testing.assert_close(pointwise("bce", logits, positive), expected)
+
+
+def test_the_level_objective_by_hand():
+    # R̂: positives 3/4 and 1/4; the negative of the shortlist weighs α = 0.5; the last node is not listed
+    logits = torch.tensor([[0.0, 0.0, 0.0, 9.0]])
+    relevance = torch.tensor([[0.75, 0.25, 0.0, 0.0]])
+    listed = torch.tensor([[1.0, 1.0, 1.0, 0.0]])
+    loss = level_loss("hinge", logits, relevance, listed, 0.5, torch.ones(1))
+    assert loss.item() == pytest.approx(0.75 + 0.25 + 0.5)
+    twice = level_loss("hinge", logits, relevance, listed, 0.5, torch.full((1,), 2.0))
+    assert twice.item() == pytest.approx(3.0)
+
+
+def test_a_documents_loss_does_not_depend_on_anothers_shortlist():
+    logits = torch.randn(2, 6)
+    relevance = torch.tensor([[1.0, 0, 0, 0, 0, 0], [0, 0.5, 0.5, 0, 0, 0]])
+    narrow = torch.tensor([[1.0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0]])
+    wide = narrow.clone()
+    wide[1] = 1
+    losses = [level_loss("bce", logits, relevance, m, 1.0, torch.ones(2))[0] for m in (narrow, wide)]
+    assert losses[0] == losses[1]
+
+
+def test_the_shortlist_holds_every_positive(rng):
+    P = sp.random(30, 8, 0.2, "csr", np.float32, rng)
+    Y = sp.random(30, 8, 0.2, "csr", np.float32, rng)
+    M = shortlist(P, Y).toarray()
+    assert (M[(P.toarray() > 0) | (Y.toarray() > 0)] == 1).all()
+    assert (M[(P.toarray() == 0) & (Y.toarray() == 0)] == 0).all()
+    child_ptr = np.array([0, 3, 4, 6, 8, 11, 12, 14, 16])
+    parents = np.repeat(np.arange(8), np.diff(child_ptr))
+    targets = Targets(
+        sp.random(30, 16, 0.1, "csr", np.float32, rng), shortlist(P, Y), child_ptr, None, CPU
+    )
+    rows = np.array([4, 0, 29])
+    _, listed, weights = targets(rows, torch.from_numpy(rows))
+    np.testing.assert_array_equal(listed, M[rows][:, parents])
+    np.testing.assert_array_equal(weights, [1, 1, 1])
+
+
+def test_rows_on_the_device_are_the_dense_rows(rng):
+    matrix = sp.random(20, 9, 0.3, "csr", np.float32, rng)
+    matrix[3] = 0
+    matrix.eliminate_zeros()
+    rows = np.array([3, 7, 7, 0])
+    made = DeviceRows(matrix, CPU).dense(rows, torch.from_numpy(rows))
+    np.testing.assert_array_equal(made, matrix.toarray()[rows])
+
+
+@pytest.mark.parametrize(
+    ("budget", "expected"),
+    [
+        ("300/400/600 steps", [300, 400, 600]),
+        ("1300 steps", [295, 416, 589]),
+        ("2600 samples", [6, 8, 12]),
+        ("1/1/2 epochs", [10, 10, 20]),
+    ],
+)
+def test_budgets(budget, expected):
+    assert steps_by_level(budget, 3, 1000, 100) == expected
+
+
+def test_bad_budgets():
+    with pytest.raises(TreetopError, match="2 parts, but 3 levels are fine-tuned"):
+        steps_by_level("3/4 steps", 3, 100, 10)
+    with pytest.raises(TreetopError, match="budget '5 weeks' is not understood"):
+        steps_by_level("5 weeks", 3, 100, 10)
+
+
+@pytest.mark.parametrize(
+    ("spec", "labels", "sizes", "tuned"),
+    [
+        ("16-256-L", 4108, [16, 256], 3),
+        ("16-256-4108", 4108, [16, 256], 3),
+        ("64-512-4096-32768", 501_070, [64, 512, 4096, 32768], 4),
+        ("auto", 4108, [16, 256], 3),
+        ("auto", 20, [], 1),
+        ("auto", 1, [], 1),
+        ("auto", 670_091, [29, 819, 23_421], 3),
+        ("flat", 100, [], 1),
+        ("41", 4108, [41], 1),
+        ("16-256-L", 100, [16], 2),
+        ("1-16-L", 100, [16], 2),
+    ],
+)
+def test_shapes_of_the_preliminary_tree(spec, labels, sizes, tuned):
+    assert first_shape(spec, labels, 32_768) == (sizes, tuned)
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [("16-x-L", "not understood"), ("256-16-L", "must grow"), ("flat", "add a coarser level")],
+)
+def test_bad_shapes(spec, message):
+    with pytest.raises(TreetopError, match=message):
+        first_shape(spec, 4108, 100)
+
+
+def test_batches_hold_every_document_once_an_epoch(rng):
+    lengths = rng.integers(1, 100, 1000)
+    batches = Batches(lengths, 30, seed=3)
+    epoch = np.concatenate([batches[step] for step in range(33)])
+    assert np.unique(epoch).size == 990
+    assert [batches[step].tolist() for step in (5, 40)] == [
+        Batches(lengths, 30, seed=3)[step].tolist() for step in (5, 40)
+    ]
+    padding = sum(lengths[batches[s]].max() * 30 - lengths[batches[s]].sum() for s in range(33))
+    assert padding < 0.15 * lengths.sum()
+    assert Batches(lengths[:10], 256, 0)[3].size == 10  # fewer documents than the batch
+
+
+def test_the_linear_schedule():
+    rates = [rate_at(step, 100, 0.1) for step in range(100)]
+    assert max(rates) == rates[10] == pytest.approx(1, abs=0.02)
+    np.testing.assert_allclose(np.diff(rates[10:]), rates[11] - rates[10])
+    assert 0 < rates[0] < 0.1
+    assert 0 < rates[-1] < 0.02
+    assert rate_at(0, 1, 0.1) > 0
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_adam_is_torchs_own(precision):
+    torch.manual_seed(0)
+    encoder, head = torch.nn.Linear(4, 3), Head(2, 3, 0.0)
+    twin = torch.nn.Linear(4, 3)
+    twin.load_state_dict(encoder.state_dict())
+    twin_head = Head(2, 3, 0.0)
+    adam = Adam(Masters(encoder, precision), head, 0.01, 10.0, 0.0, 1.0)
+    plain = torch.optim.Adam(
+        [{"params": twin.parameters(), "lr": 0.01}, {"params": twin_head.parameters(), "lr": 0.1}]
+    )
+    for _ in range(5):
+        x = torch.randn(8, 4)
+        head(encoder(x.to(precision)).float()).sub(1).square().mean().backward()
+        twin_head(twin(x)).sub(1).square().mean().backward()
+        torch.nn.utils.clip_grad_norm_([*twin.parameters(), *twin_head.parameters()], 1.0)
+        adam.step(1.0)
+        plain.step()
+        plain.zero_grad()
+    close = {"atol": 1e-6, "rtol": 1e-5} if precision == torch.float32 else {"atol": 0.02, "rtol": 0.1}
+    torch.testing.assert_close(adam.encoder.master[0].data, twin.weight.data, **close)
+    torch.testing.assert_close(head.weight.data, twin_head.weight.data, **close)

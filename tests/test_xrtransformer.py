@@ -1,0 +1,397 @@
+import os
+import random
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+torch = pytest.importorskip("torch")
+
+import treetop  # noqa: E402
+from tests.tiny import documents, save_encoder  # noqa: E402
+from treetop.errors import TreetopError  # noqa: E402
+from treetop.finetune import level as level_module  # noqa: E402
+from treetop.finetune.curriculum import Curriculum  # noqa: E402
+from treetop.progress import Silent  # noqa: E402
+
+BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6-L", "threads": 2}
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    return save_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="module")
+def fitted(encoder):
+    return treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+
+
+def same(a, b):
+    return a.shape == b.shape and (a != b).nnz == 0
+
+
+def test_a_tiny_model_overfits(encoder):
+    texts, labels = documents(64)
+    model = treetop.XRTransformer(
+        encoder=encoder, max_length=16, batch=16, budget="60/90 steps", first_tree="6-L", dropout=0.0,
+        learning_rate=3e-3,
+    )  # fmt: skip
+    model.fit(texts, labels)
+    assert model.score(texts, labels) == 1.0
+    first, last = model.history_[0]["loss"], model.history_[-1]["loss"]
+    assert last < first
+
+
+def test_fine_tuning_finds_what_words_and_a_frozen_encoder_do_not(encoder):
+    # the only n-gram kept is in every document: what is learned went through the encoder
+    texts, labels = documents(400)
+    unseen = documents(100, seed=9)
+    settings = {
+        "encoder": encoder, "max_length": 16, "batch": 32, "first_tree": "6-L", "max_features": 1,
+        "dropout": 0.0, "learning_rate": 3e-3,
+    }  # fmt: skip
+    frozen = treetop.XRTransformer(**settings, fine_tune=False).fit(texts, labels)
+    tuned = treetop.XRTransformer(**settings, budget="100/150 steps").fit(texts, labels)
+    assert tuned.score(*unseen) > frozen.score(*unseen) + 0.1
+
+
+def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
+    texts, _ = documents(20, seed=1)
+    fitted.save(tmp_path / "model")
+    loaded = treetop.load(str(tmp_path / "model"))
+    assert same(loaded.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
+    assert loaded.history_ == fitted.history_
+    names = {path.name for path in (tmp_path / "model").iterdir()}
+    assert {"config.json", "encoder", "labels.txt", "tfidf.safetensors", "history.jsonl"} <= names
+    loaded.save(tmp_path / "again")  # an encoder that was never opened is copied
+    again = treetop.load(str(tmp_path / "again"))
+    assert same(again.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
+    (tmp_path / "model" / "encoder" / "model.safetensors").write_bytes(b"short")
+    with pytest.raises(TreetopError, match="encoder/model.safetensors: 5 bytes instead of"):
+        treetop.load(str(tmp_path / "model"))
+
+
+def test_same_seed_same_model_and_another_seed_another(fitted, encoder):
+    texts, _ = documents(20, seed=1)
+    again = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    other = treetop.XRTransformer(encoder=encoder, **BRIEF, seed=1).fit(*documents())
+    assert same(again.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
+    assert not same(other.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
+
+
+def test_empty_and_long_texts_are_predicted(fitted):
+    found = fitted.predict(["", "red " * 10_000, "nothing known here"], k=3)
+    assert [len(row) for row in found] == [3, 3, 3]
+    assert all(np.isfinite(score) for row in found for _, score in row)
+
+
+def test_relevance_and_weights_matter_and_zero_weight_is_absence(encoder):
+    texts, labels = documents(48)
+    plain = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(texts, labels)
+    names = list(plain.classes_)
+    Y = sp.csr_matrix([[1.0 if name in line else 0.0 for name in names] for line in labels])
+    as_matrix = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(texts, Y, label_names=names)
+    assert same(as_matrix.predict_scores(texts, 5), plain.predict_scores(texts, 5))
+    graded = Y.copy()
+    graded.data[::2] = 0.25
+    relevant = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(texts, graded, label_names=names)
+    assert not same(relevant.predict_scores(texts, 5), plain.predict_scores(texts, 5))
+    weights = np.ones(48)
+    weights[:8] = 0
+    absent = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(
+        texts, Y, label_names=names, sample_weight=weights
+    )
+    without = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(texts[8:], Y[8:], label_names=names)
+    assert same(absent.predict_scores(texts, 5), without.predict_scores(texts, 5))
+    weights[:8] = 5
+    heavy = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(
+        texts, Y, label_names=names, sample_weight=weights
+    )
+    assert not same(heavy.predict_scores(texts, 5), plain.predict_scores(texts, 5))
+
+
+def test_validation_keeps_the_best_weights(encoder):
+    texts, labels = documents(64)
+    settings = {**BRIEF, "validate_every": 0.25, "learning_rate": 1e-3}
+    model = treetop.XRTransformer(encoder=encoder, **settings)
+    model.fit(texts, labels, validation=documents(32, seed=5))
+    scores = [entry["validation P@1"] for entry in model.history_ if entry["level"] == 2]
+    assert len(scores) == 4
+    assert all(0 <= score <= 1 for score in scores)
+    split = treetop.XRTransformer(encoder=encoder, **settings, validation=0.25, patience=1)
+    split.fit(texts, labels)
+    assert split.train_documents_ == 48
+
+
+def test_early_stopping_ends_a_level(encoder, monkeypatch):
+    monkeypatch.setattr(level_module.Level, "keep_best", fading_best(level_module.Level.keep_best))
+    model = treetop.XRTransformer(encoder=encoder, **{**BRIEF, "validate_every": 0.1}, patience=2)
+    model.fit(*documents(64), validation=documents(32, seed=5))
+    assert max(e["step"] for e in model.history_ if e["level"] == 2) < 12
+
+
+def fading_best(original):
+    """P@1 that only falls: the first weights stay the best."""
+    state = {"score": 1.0}
+
+    def keep_best(self):
+        self.validate = lambda: state["score"]
+        state["score"] *= 0.9
+        return original(self)
+
+    return keep_best
+
+
+def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch):
+    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 1)
+    first = {}
+    for bootstrap in (True, False):
+        model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap=bootstrap, dropout=0.0)
+        model.fit(*documents())
+        first[bootstrap] = next(e["loss"] for e in model.history_ if e["level"] == 2)
+    assert first[True] < first[False]
+
+
+class Notes(Silent):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(encoder, monkeypatch):
+    real = level_module.Level.gradients
+
+    def tight(self, rows):
+        if self.micro > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, rows)
+
+    whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
+    whole.fit(*documents())
+    monkeypatch.setattr(level_module.Level, "gradients", tight)
+    said = Notes()
+    parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
+    parts.fit(*documents(), report=said)
+    assert said.notes[:2] == [
+        "out of memory: batches of 16 go in parts of 8 from here on",
+        "out of memory: batches of 16 go in parts of 4 from here on",
+    ]
+    np.testing.assert_allclose(
+        [e["loss"] for e in parts.history_], [e["loss"] for e in whole.history_], rtol=1e-3
+    )
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkeypatch, tmp_path):
+    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 2)
+    real = level_module.Level.gradients
+
+    def broken(self, rows):
+        loss = real(self, rows)
+        return loss * float("nan") if self.number == 2 and self.progress.step == 6 else loss
+
+    monkeypatch.setattr(level_module.Level, "gradients", broken)
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, checkpoint_minutes=1e-9)
+    with pytest.raises(TreetopError) as error:
+        model.fit(*documents(), run=tmp_path / "run")
+    assert "not a number at level 2, step 7 of 12, learning rate" in str(error.value)
+    monkeypatch.setattr(level_module.Level, "gradients", real)
+    model.fit(*documents(), run=tmp_path / "run", resume=True)
+    plain = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    texts, _ = documents(20, seed=1)
+    assert same(model.predict_scores(texts, 5), plain.predict_scores(texts, 5))
+
+
+def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp_path):
+    real = level_module.Level.gradients
+    failed = []
+
+    def vanishing(self, rows):
+        if not failed and self.number == 2:
+            failed.append(1)
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+        return real(self, rows)
+
+    monkeypatch.setattr(level_module.Level, "gradients", vanishing)
+    with pytest.raises(TreetopError, match="the GPU failed .CUDA error.* run again with --resume"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    failed.clear()
+    said = Notes()
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, fallback=True)
+    model.fit(*documents(), report=said, run=tmp_path / "run")
+    assert said.notes == ["the GPU failed: going on with the CPU"]
+    assert model.score(*documents()) > 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "fit", "message"),
+    [
+        ({}, (np.eye(3), [["a"]] * 3), "reads texts, not a feature matrix"),
+        ({}, (["a"], [["x"], ["y"]]), "1 documents but labels for 2"),
+        ({"budget": "3 weeks"}, (["a"], [["x"]]), "budget '3 weeks' is not understood"),
+        ({"dropout": 1.0}, (["a"], [["x"]]), "dropout is 1.0: it must be at least 0, below 1"),
+        ({"pooling": "max"}, (["a"], [["x"]]), "pooling is 'max': choose one of auto, mean"),
+        ({"validation": 0.01}, (["a b"] * 10, [["x"]] * 10), "leaves none on one side"),
+        ({"encoder": "no/such"}, (["a b"], [["x"]]), "encoder 'no/such'"),
+        ({"device": "warp"}, (["a b"], [["x"]]), "device 'warp' cannot be used"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(encoder, settings, fit, message, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(TreetopError) as error:
+        treetop.XRTransformer(**{"encoder": encoder, **settings}).fit(*fit)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_one_label_and_fewer_documents_than_the_batch(encoder):
+    model = treetop.XRTransformer(encoder=encoder, budget="2 epochs", max_length=8)
+    model.fit(["red apple", "green pear"], [["fruit"], ["fruit"]])
+    assert model.predict(["blue sky"])[0][0][0] == "fruit"
+
+
+def test_scikit_learn_clones_it(encoder):
+    from sklearn.base import clone
+
+    model = clone(treetop.XRTransformer(encoder=encoder, batch=7))
+    assert model.get_params()["batch"] == 7
+    assert repr(model).startswith("XRTransformer(encoder=")
+
+
+def test_tensorboard_gets_the_losses(encoder, tmp_path):
+    pytest.importorskip("tensorboard")
+    treetop.XRTransformer(encoder=encoder, **BRIEF, tensorboard=str(tmp_path / "board")).fit(
+        *documents()
+    )
+    assert any((tmp_path / "board").iterdir())
+
+
+# Resuming
+
+STAGES = ["text-features", "first-tree", "tokens", "level-1", "level-2", "rankers"]
+
+
+def done_again(folder, fit):
+    """Names of the stages whose files `fit` wrote anew."""
+    before = {name: (folder / f"{name}.safetensors").stat().st_mtime_ns for name in STAGES}
+    fit()
+    return [
+        name for name in STAGES if (folder / f"{name}.safetensors").stat().st_mtime_ns != before[name]
+    ]
+
+
+def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
+    folder = tmp_path / "run"
+
+    def fit(**changes):
+        settings = {"encoder": encoder, **BRIEF, **changes}
+        treetop.XRTransformer(**settings).fit(*documents(), run=folder, resume=True)
+
+    fit()
+    cases = [
+        ({}, []),
+        ({"trees": 2}, ["rankers"]),
+        ({"learning_rate": 1e-3}, ["level-1", "level-2", "rankers"]),
+        ({"max_length": 8}, ["tokens", "level-1", "level-2", "rankers"]),
+        ({"first_tree": "5-L"}, ["first-tree", "level-1", "level-2", "rankers"]),
+        ({"ngrams": "word:1"}, ["text-features", "first-tree", "level-1", "level-2", "rankers"]),
+        ({"threads": 1, "checkpoint_minutes": 3.0}, None),
+    ]
+    for changes, expected in cases:
+        fit()
+        again = done_again(folder, lambda changes=changes: fit(**changes))
+        assert again == (expected or []), changes
+
+
+def test_another_data_set_is_refused_and_without_resume_it_begins_anew(encoder, tmp_path):
+    folder = tmp_path / "run"
+    treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(), run=folder)
+    with pytest.raises(TreetopError, match="this run began on other data"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(60), run=folder, resume=True)
+    treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(60), run=folder)
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "precious.txt").write_text("mine")
+    with pytest.raises(TreetopError, match="is not the folder of a run"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(), run=tmp_path / "other")
+
+
+SCRIPT = """
+import sys, time
+import treetop
+from tests.tiny import documents
+from treetop.finetune import level
+level.STEPS_BETWEEN_LOOKS = 3
+folder, encoder, model = sys.argv[1:]
+settings = dict(encoder=encoder, max_length=16, batch=16, budget="40/60 steps", first_tree="6-L",
+                checkpoint_minutes=1e-9, trees=2, threads=2)
+print("ready", flush=True)
+treetop.XRTransformer(**settings).fit(
+    *documents(96), validation=documents(32, seed=5), run=folder, resume=True).save(model)
+"""
+
+
+def start(folder, encoder, model):
+    process = subprocess.Popen(
+        [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)], stdout=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": os.getcwd()},
+    )  # fmt: skip
+    assert process.stdout.readline().strip() == b"ready"
+    return process
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments_it_ends_with_the_same_model(encoder, tmp_path):
+    assert start(tmp_path / "whole", encoder, tmp_path / "a").wait() == 0
+    chosen = random.Random(7)
+    kills = 0
+    while True:
+        process = start(tmp_path / "broken", encoder, tmp_path / "b")
+        try:
+            code = process.wait(timeout=chosen.uniform(0.3, 2.5) if kills < 6 else None)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            kills += 1
+            continue
+        assert code == 0
+        break
+    assert kills > 0
+    for file in sorted((tmp_path / "a").rglob("*.safetensors")):
+        twin = tmp_path / "b" / file.relative_to(tmp_path / "a")
+        assert file.read_bytes() == twin.read_bytes(), file.name
+
+
+def test_algorithm_2_on_a_problem_whose_answer_is_known(encoder):
+    """Two clusters of two labels told apart by the words alone: P, M and the tree are known."""
+    words = {"red": "a1", "green": "a2", "sea": "b1", "boat": "b2"}
+    texts = [f"{word} {'apple' if label[0] == 'a' else 'sky'}" for word, label in words.items()] * 8
+    labels = [[label] for label in words.values()] * 8
+    model = treetop.XRTransformer(
+        encoder=encoder, max_length=8, batch=8, budget="30/30 steps", first_tree="2-L", tune_beam=1,
+        learning_rate=3e-3, dropout=0.0, flat_labels=0, tree="2-L", trees=1,
+    )  # fmt: skip
+    seen = {}
+    real = Curriculum.learn_level
+
+    def watching(self, t, M, P_held, before):
+        seen[t] = (None if M is None else M.toarray(), self.tree)
+        return real(self, t, M, P_held, before)
+
+    Curriculum.learn_level = watching
+    try:
+        model.fit(texts, labels)
+    finally:
+        Curriculum.learn_level = real
+    M, tree = seen[2]
+    assert seen[1][0] is None
+    clusters = tree.parents(2)[tree.node_of]
+    assert clusters[0] == clusters[1] != clusters[2] == clusters[3]
+    # the beam of one node and the true parent agree, so each document is trained on its own cluster only
+    np.testing.assert_array_equal(M.sum(axis=1), np.ones(32))
+    np.testing.assert_array_equal(M.argmax(axis=1), clusters[[0, 1, 2, 3] * 8])
+    assert model.score(texts, labels) == 1.0
