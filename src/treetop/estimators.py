@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from treetop import metrics, store
-from treetop.config import LinearSettings, TransformerSettings, make_settings
+from treetop.config import LinearSettings, TransformerSettings, make_settings, signature_of
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
 from treetop.features.hybrid import Features, cat, center_of, features
@@ -40,6 +40,11 @@ class XRLinear(Estimator):
     kind = "xr-linear"
     settings_type = LinearSettings
 
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+
+    __init__.__signature__ = signature_of(LinearSettings)  # type: ignore[attr-defined]
+
     def fit(
         self: Linear,
         X: Any,
@@ -56,7 +61,8 @@ class XRLinear(Estimator):
         `label_names`, or a one-dimensional array: one label a document. `sample_weight`: what each
         document counts for. `tree` replaces the trees that would be learned.
         """
-        settings, report = make_settings(self.get_params()), report or Silent()
+        settings = make_settings(self.get_params(), LinearSettings)
+        report = report or Silent()
         threads = thread_count(settings.threads)
         Y, self.classes_ = read_labels(y, label_names)
 
@@ -98,6 +104,11 @@ class XRTransformer(Estimator):
 
     kind = "xr-transformer"
     settings_type = TransformerSettings
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+
+    __init__.__signature__ = signature_of(TransformerSettings)  # type: ignore[attr-defined]
     _encoder: Any
     _encoder_folder: Path | None
 

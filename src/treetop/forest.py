@@ -14,7 +14,6 @@ from treetop.labels.tree import Tree
 from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker, train_ranker
 
-
 # From so many threads a tree on, trees are trained side by side: alone, one tree's upper levels have
 # too few blocks to keep them busy.
 THREADS_A_TREE = 3

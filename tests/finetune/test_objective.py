@@ -32,7 +32,7 @@ def test_pointwise_losses_by_hand():
 
 
 def test_the_level_objective_by_hand():
-    # R̂: positives 3/4 and 1/4; the negative of the shortlist weighs α = 0.5; the last node is not listed
+    # R̂: positives 3/4 and 1/4; the listed negative weighs α = 0.5; the last node is not listed
     logits = torch.tensor([[0.0, 0.0, 0.0, 9.0]])
     relevance = torch.tensor([[0.75, 0.25, 0.0, 0.0]])
     listed = torch.tensor([[1.0, 1.0, 1.0, 0.0]])

@@ -182,3 +182,16 @@ def test_labels_and_relevance_go_up_the_tree_as_in_the_paper():
     np.testing.assert_array_equal(relevance.coarser_labels(Y, made.C(2)).toarray(), [[1, 1], [0, 1]])
     hat = relevance.normalized_relevance(R[0]).toarray()
     np.testing.assert_allclose(hat, [[2 / 3, 1 / 3], [0, 1]])
+
+
+def test_without_cost_sensitive_learning_a_node_has_its_largest_relevance(rng):
+    Y = sp.random(30, 12, 0.4, "csr", np.float32, rng)
+    made = tree.from_parents([np.array([0, 0, 1]), np.repeat([0, 1, 2], 4)])
+    levels = relevance.all_levels(Y, made, cost_sensitive=False)
+    dense = Y.toarray()
+    np.testing.assert_array_equal(levels[2].toarray(), dense[:, made.label_of])
+    for cluster in range(3):
+        nodes = made.label_of[made.child_ptr[2][cluster] : made.child_ptr[2][cluster + 1]]
+        np.testing.assert_array_equal(levels[1].toarray()[:, cluster], dense[:, nodes].max(axis=1))
+    again = tree.Tree.from_arrays(made.arrays())
+    assert str(again) == str(made)

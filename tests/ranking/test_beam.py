@@ -10,8 +10,11 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import features
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
-from treetop.ranking.ranker import shortlist, train_ranker
+from treetop.labels.relevance import all_levels
+from treetop.progress import Silent
+from treetop.ranking.ranker import predicted_nodes, shortlist, train_ranker
 from treetop.ranking.scores import score_kind
+from treetop.ranking.solver import solve_level
 
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
@@ -164,3 +167,29 @@ def test_shortlist_is_the_union_of_beam_and_true_parents():
 def test_an_unknown_score_is_an_error():
     with pytest.raises(TreetopError, match="score 'l0-hinge' is not known: choose one of"):
         score_kind("l0-hinge")
+
+
+@pytest.mark.parametrize(("dense", "labels"), [(0, 40), (5, 40), (4, 200)])
+def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels):
+    """P[t] among the children of P[t-1], with weights of level t alone."""
+    X, Y, ranker = model(rng, dense, labels, sizes=(3, 6))
+    tree, settings = ranker.tree, RankerSettings(threshold=0.0, beam=5, bias=0.0)
+    R = all_levels(Y, tree)[1]
+    M = sp.csr_matrix(np.ones((X.rows, 3), np.float32))
+    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, 0, 2, Silent(), "")
+    above = sp.csr_matrix(rng.random((X.rows, 3)) * (rng.random((X.rows, 3)) < 0.7), dtype=np.float32)
+    found = predicted_nodes(clusters, X, tree, 2, settings, 2, above).toarray()
+    W = np.zeros((X.sparse.shape[1] + dense, 6))
+    for number, cluster in enumerate(clusters):
+        first = tree.child_ptr[1][number]
+        start = 0
+        for feature, end in zip(cluster.features, cluster.ends, strict=True):
+            W[feature, first + cluster.children[start:end]] = cluster.values[start:end]
+            start = end
+        W[X.sparse.shape[1] :, first : first + cluster.biases.size] = cluster.dense
+    raw = np.hstack([X.sparse.toarray(), X.dense]) @ W
+    expected = TRANSFORMS["l3-hinge"](raw) * above.toarray()[:, tree.parents(2)]
+    for row, scores in enumerate(expected):
+        best = [node for node in np.argsort(-scores, kind="stable") if scores[node] > 0][:5]
+        assert set(np.flatnonzero(found[row])) == set(best)
+        np.testing.assert_allclose(found[row, best], scores[best], rtol=2e-3, atol=1e-6)

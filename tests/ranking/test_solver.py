@@ -1,5 +1,7 @@
 """The solver against scikit-learn's LIBLINEAR and against a plain optimiser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -151,3 +153,26 @@ def test_an_empty_cluster_gets_no_weights(rng):
 
 def test_flat_tree_has_one_cluster():
     assert tree.flat(3).child_ptr[0].tolist() == [0, 3]
+
+
+@pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
+def test_a_documents_weight_is_how_often_it_counts(rng, loss):
+    X, _, Y = random_problem(rng, 40, 20, 5)
+    counts = rng.integers(1, 4, 40)
+    often = np.repeat(np.arange(40), counts)
+    child_ptr, exact = np.array([0, 5]), replace(EXACT, loss=loss)
+    ones = [sp.csr_matrix(np.ones((rows, 1), np.float32)) for rows in (40, often.size)]
+    weighted = solve_level(
+        features(X), Y, ones[0], child_ptr, exact, 0, 1, Silent(), "", counts.astype(np.float32)
+    )
+    repeated = solve_level(features(X[often]), Y[often], ones[1], child_ptr, exact, 0, 1, Silent(), "")
+    np.testing.assert_allclose(dense_of(weighted[0], 20, 5), dense_of(repeated[0], 20, 5), atol=2e-3)
+
+
+def dense_of(cluster, features, children):
+    """The sparse weights of a cluster as an array."""
+    made, start = np.zeros((features, children)), 0
+    for feature, end in zip(cluster.features, cluster.ends, strict=True):
+        made[feature, cluster.children[start:end]] = cluster.values[start:end]
+        start = end
+    return made

@@ -79,8 +79,8 @@ def train(
     from treetop.cli.train import Order, train_model
 
     order = Order(
-        data, output, model, preset, settings or [], encoder, validation, resume, ensemble, member or [],
-        combine, text_column, labels_column,
+        data, output, model, preset, settings or [], encoder, validation, resume, ensemble,
+        member or [], combine, text_column, labels_column,
     )  # fmt: skip
     train_model(order)
 

@@ -58,7 +58,8 @@ class Order:
 
     def variants(self) -> tuple[list[dict[str, Any]], str]:
         """Settings of each model to train, and how they are combined."""
-        common, combine, changes = self.settings(), "average", [{}]
+        common, combine = self.settings(), "average"
+        changes: list[dict[str, Any]] = [{}]
         if self.ensemble:
             if self.preset is None:
                 raise TreetopError(

@@ -27,13 +27,13 @@ class Encoder(nn.Module):
     def __init__(self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1):
         super().__init__()
         self.tokenizer = load_tokenizer(source)
-        self.model = load_model(source, dropout)
+        self.model: Any = load_model(source, dropout)
         self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
         self.compute = torch.float32  # what inference computes in
-        self._copy: list[nn.Module] = []  # the model in that type, where its weights have another
+        self._copy: list[Any] = []  # the model in that type, where its weights have another
 
     @property
     def width(self) -> int:
@@ -98,7 +98,7 @@ class Encoder(nn.Module):
         """How often `embed` calls `advance`."""
         return sum(1 for _ in by_length(tokens.lengths, self.room))
 
-    def for_inference(self) -> nn.Module:
+    def for_inference(self) -> Any:
         """The model in the type that inference computes in: itself, or a copy."""
         if next(self.model.parameters()).dtype == self.compute:
             return self.model
@@ -133,7 +133,7 @@ def by_length(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
         start = end
 
 
-def longest_input(tokenizer: Any, model: nn.Module) -> int:
+def longest_input(tokenizer: Any, model: Any) -> int:
     """Tokens that the model has positions for."""
     limits = [int(tokenizer.model_max_length)]
     positions = getattr(model.config, "max_position_embeddings", None)
@@ -144,7 +144,7 @@ def longest_input(tokenizer: Any, model: nn.Module) -> int:
     return min(limits)
 
 
-def default_pooling(source: str, model: nn.Module) -> str:
+def default_pooling(source: str, model: Any) -> str:
     """What the model says of itself, the last token for XLNet, the mean for all others."""
     path = Path(source) / "1_Pooling" / "config.json"
     if path.is_file():

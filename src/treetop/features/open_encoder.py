@@ -1,4 +1,4 @@
-"""An encoder from its name: a transformer, or a file of word vectors. Needs torch only for the former."""
+"""An encoder from its name: a transformer, which needs torch, or a file of word vectors."""
 
 from __future__ import annotations
 

@@ -45,14 +45,15 @@ def find_encoder(name: str) -> str:
 @contextmanager
 def quiet() -> Iterator[None]:
     """No messages and no bars of the transformers library."""
-    level = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
-    transformers.logging.disable_progress_bar()
+    log: Any = transformers.logging
+    level = log.get_verbosity()
+    log.set_verbosity_error()
+    log.disable_progress_bar()
     try:
         yield
     finally:
-        transformers.logging.set_verbosity(level)
-        transformers.logging.enable_progress_bar()
+        log.set_verbosity(level)
+        log.enable_progress_bar()
 
 
 @contextmanager

@@ -61,7 +61,7 @@ class Curriculum:
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
     def learn(self) -> np.ndarray:
-        """Algorithm 1 at t = 1 … D̂, θ going on from level to level; Φ_dnn of the documents at the end."""
+        """Algorithm 1 at t = 1 … D̂, θ going on from level to level; Φ_dnn at the end."""
         M = P = P_held = None
         vectors = np.zeros((0, self.encoder.width), np.float32)
         for t in range(1, self.levels + 1):
@@ -135,16 +135,11 @@ class Curriculum:
         if M is None:
             M = sp.csr_matrix(np.ones((self.train.Y.shape[0], 1), np.float32))
         R = all_levels(self.train.Y, self.tree, self.settings.cost_sensitive)[t - 1]
+        X = self.phi_cat(self.train.tfidf, vectors)
         return solve_level(
-            *(self.phi_cat(self.train.tfidf, vectors), R, M),
-            *(
-                self.tree.child_ptr[t - 1],
-                self.matcher_settings(),
-                self.settings.seed + t,
-                self.threads,
-            ),
-            *(self.report, f"matcher, level {t} of {self.levels}", self.train.weights),
-        )
+            X, R, M, self.tree.child_ptr[t - 1], self.matcher_settings(), self.settings.seed + t,
+            self.threads, self.report, f"matcher, level {t} of {self.levels}", self.train.weights,
+        )  # fmt: skip
 
     def top(
         self, clusters: list[ClusterWeights], t: int, documents: Documents | None,

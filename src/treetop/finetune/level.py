@@ -54,7 +54,8 @@ class Level:
     def __post_init__(self) -> None:
         chosen = self.settings
         self.adam = Adam(
-            self.masters, self.head, chosen.learning_rate, chosen.head_rate, chosen.weight_decay, chosen.clip
+            self.masters, self.head, chosen.learning_rate, chosen.head_rate, chosen.weight_decay,
+            chosen.clip,
         )  # fmt: skip
         self.micro = self.batches.batch
         self.documents = self.batches.lengths.size
@@ -116,7 +117,7 @@ class Level:
         """Gradients of the mean loss of `rows` plus λ/N ‖W‖², and the mean loss."""
         settings = self.settings
         penalty = settings.tune_lambda / self.documents * self.head.penalty()
-        penalty.backward()
+        penalty.backward()  # type: ignore[no-untyped-call]
         total = torch.zeros((), device=penalty.device)
         for start in range(0, rows.size, self.micro):
             part = rows[start : start + self.micro]
@@ -129,7 +130,7 @@ class Level:
                 settings.tune_loss, logits, relevance, listed, settings.tune_alpha, weights
             )
             loss = losses.sum() / rows.size
-            loss.backward()
+            loss.backward()  # type: ignore[no-untyped-call]
             total += loss.detach()
         return total
 
@@ -143,8 +144,8 @@ class Level:
             step = since + int(wrong[0]) + 1
             rate = self.settings.learning_rate * rate_at(step - 1, self.steps, self.settings.warmup)
             raise TreetopError(
-                f"the loss is not a number at level {self.number}, step {step} of {self.steps}, learning "
-                f"rate {rate:.2g}: the last checkpoint is good; try a smaller learning_rate"
+                f"the loss is not a number at level {self.number}, step {step} of {self.steps}, "
+                f"learning rate {rate:.2g}: the last checkpoint is good; try a smaller learning_rate"
             )
         self.looked = done
         return {

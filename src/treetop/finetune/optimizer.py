@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -20,7 +18,8 @@ class Masters:
         named = [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
         self.names = [name for name, _ in named]
         if precision == torch.float32:
-            self.own = self.master = [weight for _, weight in named]
+            self.own: list[Tensor] = [weight for _, weight in named]
+            self.master = self.own
         else:
             self.master = [nn.Parameter(weight.detach().float().clone()) for _, weight in named]
             module.to(precision)
@@ -68,7 +67,8 @@ class Adam:
     """The optimiser of one level: encoder and head, schedule, clipping."""
 
     def __init__(
-        self, encoder: Masters, head: nn.Module, rate: float, head_rate: float, decay: float, clip: float
+        self, encoder: Masters, head: nn.Module, rate: float, head_rate: float, decay: float,
+        clip: float,
     ) -> None:  # fmt: skip
         self.encoder, self.clip = encoder, clip
         matrices = [weight for weight in encoder.master if weight.ndim > 1]
@@ -114,8 +114,3 @@ class Adam:
                     state[name] = value.to(weight.device)
             if state:
                 self.adam.state[weight] = state
-
-
-def used_parameters(modules: Iterable[nn.Module]) -> list[Tensor]:
-    """Weights that learn."""
-    return [weight for module in modules for weight in module.parameters() if weight.requires_grad]

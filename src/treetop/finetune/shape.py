@@ -28,7 +28,8 @@ def first_shape(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
         numbers = parts[:-1] if with_labels else parts
         if not all(part.isdigit() and int(part) > 0 for part in numbers):
             raise TreetopError(
-                f"first_tree {spec!r} is not understood: write level sizes such as 16-256-L, auto or flat"
+                f"first_tree {spec!r} is not understood: write level sizes such as 16-256-L, "
+                "or auto, or flat"
             )
         sizes = [int(part) for part in numbers]
         if sizes != sorted(sizes):

@@ -179,8 +179,8 @@ def update(like, weights, indices, data, start, end, dense, dense_row, columns, 
 
 @helper
 def one_pass(
-    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
-    loss, tolerance, weights, beta, scores, delta, order, cancel,
+    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns,
+    bias, loss, tolerance, weights, beta, scores, delta, order, cancel,
 ):  # fmt: skip
     """Visit every document once; returns the largest gradient met."""
     largest = np.float32(0.0)
@@ -214,8 +214,8 @@ def shuffle(order, state):
 
 @maker
 def descend(
-    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
-    loss, passes, tolerance, seed, weights, cancel,
+    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns,
+    bias, loss, passes, tolerance, seed, weights, cancel,
 ):  # fmt: skip
     """Passes over the documents in random order until no label's step is above tolerance."""
     beta = np.zeros((rows.size, len(like)), np.float32)
@@ -225,8 +225,8 @@ def descend(
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
-            like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns, bias,
-            loss, tolerance, weights, beta, scores, delta, order, cancel,
+            like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs,
+            columns, bias, loss, tolerance, weights, beta, scores, delta, order, cancel,
         )  # fmt: skip
         if largest < tolerance or cancel[0]:
             break
@@ -304,7 +304,9 @@ def train_cluster(
     `like` is a tuple as long as the vectors are to be wide: the type of an argument, so that one
     function serves all widths and its compiled forms can be kept on disk. `copy`: bring the
     documents together and number their features anew, which pays when they are a small part of all.
-    `weights_of` are the documents' weights. Returns the kept weights sorted by feature (features, where each ends, children counted from
+    `weights_of` are the documents' weights.
+
+    Returns the kept weights sorted by feature (features, where each ends, children counted from
     `first_child`, values), dense weights and biases.
     """
     for at in range(rows.size):
@@ -340,8 +342,8 @@ def train_cluster(
             signs, costs,
         )  # fmt: skip
         descend(
-            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, slots, signs, costs,
-            columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
+            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, slots, signs,
+            costs, columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
         )  # fmt: skip
 
     dense_out = np.empty((dense_columns, children), np.float32)

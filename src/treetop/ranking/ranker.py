@@ -144,7 +144,9 @@ def predicted_nodes(
         first = offset - tree.sizes[level - 2]
         worth = np.log(np.maximum(above.data, 1e-30)) if score.exponentiate else above.data
         worth = worth.astype(np.float32)
-        start = Start(level - 1, above.indptr.astype(np.int64), above.indices + first, worth)
+        start = Start(
+            level - 1, above.indptr.astype(np.int64), above.indices.astype(np.int64) + first, worth
+        )
         clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
     weights = assemble(clusters, tree, X.sparse.shape[1], threads)
     beam = settings.beam

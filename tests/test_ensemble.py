@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import treetop
+from treetop.errors import TreetopError
+from treetop.ranking.combining import average, best_of, combined, worth
+
+TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
+LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
+
+
+@pytest.fixture(scope="module")
+def members():
+    return [treetop.XRLinear(ngrams=n).fit(TEXTS, LABELS) for n in ("word:1", "word:1-2", "char:3")]
+
+
+def test_what_scores_are_worth_by_hand():
+    scores = sp.csr_matrix(np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]))
+    np.testing.assert_allclose(worth(scores, "rank").toarray(), [[0, 1, 0.5], [1, 0, 0]])
+    soft = np.exp([2.0, 1.0]) / np.exp([2.0, 1.0]).sum()
+    np.testing.assert_allclose(worth(scores, "softmax").toarray(), [[0, *soft], [1, 0, 0]])
+    sigmoid = 1 / (1 + np.exp(-np.array([2.0, 1.0, 3.0])))
+    np.testing.assert_allclose(worth(scores, "sigmoid").data, sigmoid)
+    assert worth(scores, "average") is scores
+
+
+def test_combining_by_hand():
+    a = sp.csr_matrix(np.array([[0.9, 0.2, 0.0]]))
+    b = sp.csr_matrix(np.array([[0.1, 0.6, 0.3]]))
+    made = combined([a, b], [1, 3], "average", 2)
+    np.testing.assert_array_equal(made.indices, [1, 0])
+    np.testing.assert_allclose(made.data, [0.5, 0.3], rtol=1e-6)
+
+
+def test_the_best_of_each_row_is_that_of_a_full_sort(rng):
+    scores = sp.random(40, 30, 0.3, "csr", np.float32, rng)
+    made = best_of(scores, 4)
+    for row, dense in enumerate(scores.toarray()):
+        found = made.indices[made.indptr[row] : made.indptr[row + 1]]
+        expected = [label for label in np.argsort(-dense, kind="stable") if dense[label] > 0][:4]
+        assert found.tolist() == expected
+    assert average([scores, scores], 4).nnz == made.nnz
+
+
+@pytest.mark.parametrize("combine", ["average", "rank", "sigmoid", "softmax"])
+def test_an_ensemble_is_one_folder_and_one_predict(members, tmp_path, combine):
+    ensemble = treetop.Ensemble(members, combine)
+    ensemble.save(tmp_path / "model")
+    loaded = treetop.load(str(tmp_path / "model"))
+    assert loaded.predict(TEXTS, k=2) == ensemble.predict(TEXTS, k=2)
+    assert ensemble.predict(["blue sky"], k=1)[0][0][0] == "blue"
+    assert len(ensemble.predict(["red"], k=3, allow=["red", "blue"])[0]) == 2
+
+
+def test_what_cannot_be_joined(members):
+    other = treetop.XRLinear().fit(["a b", "c d"], [["x"], ["y"]])
+    cases = [
+        (([],), "at least one model"),
+        ((members, "vote"), "combine is 'vote': choose one of average, rank"),
+        ((members, "average", [1, 2]), "one number of at least 0 a model"),
+        (([members[0], other],), "model 2 has other labels than the first"),
+    ]
+    for arguments, message in cases:
+        with pytest.raises(TreetopError, match=message):
+            treetop.Ensemble(*arguments)
+    with pytest.raises(TreetopError, match="k is 0"):
+        treetop.Ensemble(members).predict(["a"], k=0)
