@@ -111,6 +111,7 @@ class TransformerSettings(LinearSettings):
     encoder: str = "minilm"  # name on the Hub, a folder, or a file of word vectors
     pooling: str = "auto"  # token vectors to one vector: mean, cls, pooler, last; auto: by model
     max_length: int = 256  # tokens of a text that the encoder reads
+    words: bool = True  # words beside the encoder in the rankers; False: Φ_dnn alone
     dense_weight: float = 0.7  # length of the encoder's half of Φ_cat; the paper's is 1
     center: bool = True  # subtract the mean vector from that half first; not in the paper
     fine_tune: bool = True  # False: the encoder stays as it is, the paper's Pre-Trained

@@ -162,7 +162,7 @@ class XRTransformer(Estimator):
         else:
             vectors = training.embed(encoder, data)
         self.center_ = center_of(vectors) if settings.center else None
-        X = cat(tfidf, vectors, settings.dense_weight, self.center_)
+        X = cat(tfidf[:, : self._words()], vectors, settings.dense_weight, self.center_)
         self.rankers_ = training.rankers(X, data)
         self.encoder_ = encoder
         self.history_ = training.history
@@ -176,7 +176,12 @@ class XRTransformer(Estimator):
         texts = list(texts)
         vectors = self.encoder_.embed_texts(texts)
         weight = self.get_params()["dense_weight"]
-        return cat(self.tfidf_.transform(texts), vectors, weight, self.center_)
+        words = self.tfidf_.transform(texts)[:, : self._words()]
+        return cat(words, vectors, weight, self.center_)
+
+    def _words(self) -> int | None:
+        """Columns of Φ_tfidf that the rankers see: all, or none."""
+        return None if self.get_params()["words"] else 0
 
     @property
     def encoder_(self) -> Any:

@@ -216,7 +216,9 @@ class Training:
         last = [name for name in self.run.prints if name.startswith("level-") or name == "embedding"][
             -1
         ]
-        settings = self._chosen((*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight", "center"))
+        settings = self._chosen(
+            (*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight", "center", "words")
+        )
         found = self.run.stage("rankers", settings, [last, "text-features"], make)
         return [
             Ranker.from_arrays(

@@ -99,7 +99,7 @@ class Level:
         rows = self.batches[step]
         while True:
             # Seeded anew: a step's dropout does not depend on what was before it.
-            torch.manual_seed(hash((self.settings.seed, self.number, step)) & 0x7FFFFFFF)
+            torch.manual_seed(seed_of(self.settings.seed, self.number, step))
             try:
                 loss = self.gradients(rows)
                 break
@@ -167,3 +167,8 @@ class Level:
             progress.best, progress.since_best = score, 0
             progress.best_weights = {name: a.copy() for name, a in self.masters.arrays().items()}
         return score
+
+
+def seed_of(seed: int, level: int, step: int) -> int:
+    """A seed of its own for each step."""
+    return int(np.random.SeedSequence([abs(seed), level, step]).generate_state(1)[0])

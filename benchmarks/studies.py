@@ -1,0 +1,118 @@
+"""The paper's studies on one data set: counterparts of its Tables 4, 5 and 6 and of Figure 3.
+
+    python benchmarks/studies.py DATA --encoder FOLDER [--vectors FILE] --run FOLDER --out studies.json
+
+Every variant gets the same steps in all. Figures are of the split dev: nothing here is chosen on the
+test set. Stages that two variants share are done once (`--run`), so seconds are of what each one adds.
+`--only NAME` runs one study, `--set` changes settings of all (smaller steps for a trial).
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+
+from transformer import measure, splits, versions
+
+import treetop
+from treetop.cli.screen import compile_kernels
+from treetop.config import parse_assignment
+from treetop.data import open_data
+from treetop.progress import Timed
+
+STEPS = (300, 400, 600)
+KEPT = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5", "RP@5", "nDCG@5", "PSP@5")
+CLUSTER_SIZES = (4, 16, 64, 256)
+
+
+def variants(labels, encoder, vectors):
+    """(study, name, kind, settings)."""
+    whole, steps = f"{sum(STEPS)} steps", "/".join(map(str, STEPS)) + " steps"
+    base = {"encoder": encoder, "first_tree": "16-256-L", "budget": steps}
+    plain = {"encoder": encoder}
+    made = [
+        ("single", "XR-Linear", "xr-linear", {}),
+        ("single", "one flat level of clusters, as X-Transformer", "xr-transformer",
+         {**base, "first_tree": "256", "budget": whole}),
+        ("single", "all labels at once, no clusters", "xr-transformer",
+         {**base, "first_tree": "flat", "budget": whole}),
+        ("single", "XR-Transformer without bootstrapping", "xr-transformer",
+         {**base, "bootstrap": False}),
+        ("single", "XR-Transformer", "xr-transformer", base),
+        ("resolution", "all levels: Φ_cat", "xr-transformer", base),
+        ("resolution", "all levels: Φ_dnn", "xr-transformer", {**base, "words": False}),
+        ("embedding", "TF-IDF", "xr-linear", {}),
+        ("embedding", "Pre-Trained + TF-IDF", "xr-transformer", {**plain, "fine_tune": False}),
+        ("embedding", "XR-Transformer", "xr-transformer", base),
+        ("cost", "XR-Linear", "xr-linear", {"cost_sensitive": False}),
+        ("cost", "XR-Linear, cost-sensitive", "xr-linear", {"cost_sensitive": True}),
+        ("cost", "XR-Transformer", "xr-transformer", {**base, "tune_cost_sensitive": False}),
+        ("cost", "XR-Transformer, cost-sensitive fine-tuning", "xr-transformer", base),
+        ("cost", "XR-Transformer, cost-sensitive throughout", "xr-transformer",
+         {**base, "cost_sensitive": True}),
+    ]  # fmt: skip
+    if vectors:
+        settings = {"encoder": vectors, "fine_tune": False}
+        made.insert(8, ("embedding", "word2vec + TF-IDF", "xr-transformer", settings))
+    for size in CLUSTER_SIZES:
+        tree = str(max(2, labels // size))
+        settings = {**base, "first_tree": tree, "budget": whole}
+        made.append(("resolution", f"{size}: Φ_cat", "xr-transformer", settings))
+        made.append(("resolution", f"{size}: Φ_dnn", "xr-transformer", {**settings, "words": False}))
+    return made
+
+
+def run(kind, settings, whole, split, folder):
+    report = Timed()
+    started = time.perf_counter()
+    if kind == "xr-linear":
+        model = treetop.XRLinear(**settings).fit(whole.texts, whole.labels, report=report)
+    else:
+        model = treetop.XRTransformer(**settings)
+        model.fit(whole.texts, whole.labels, report=report, run=folder, resume=True)
+    seconds = time.perf_counter() - started
+    result = measure(model, split)
+    return {
+        "seconds": seconds,
+        "stages": {name: round(value, 2) for name, value in report.seconds.items()},
+        "metrics": {name: result[name] for name in KEPT},
+    }
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--encoder", default="minilm")
+    parser.add_argument("--vectors", help="a file of word vectors")
+    parser.add_argument("--split", default="dev")
+    parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--hold-out", type=float, default=0.0)
+    parser.add_argument("--out", type=Path, required=True)
+    given = parser.parse_args()
+    compile_kernels()
+    data = open_data(given.data, None, None)
+    whole, split = splits(data, given)
+    labels = len({name for line in whole.labels for name in line})
+    changes = dict(map(parse_assignment, given.set))
+    made = json.loads(given.out.read_text()) if given.out.is_file() else {}
+    made |= {"data": given.data.name, "split": given.split, **versions()}
+    done = {}
+    for study, name, kind, settings in variants(labels, given.encoder, given.vectors):
+        if given.only and study not in given.only:
+            continue
+        if kind == "xr-transformer":
+            settings = {**settings, **changes}
+        key = json.dumps([kind, settings], sort_keys=True)
+        if key not in done:
+            done[key] = run(kind, settings, whole, split, given.run)
+        made.setdefault("studies", {}).setdefault(study, {})[name] = {"settings": settings, **done[key]}
+        figures = "  ".join(f"{m} {100 * done[key]['metrics'][m]:.2f}" for m in ("P@1", "P@3", "P@5"))
+        print(f"{study}: {name}: {figures}  {done[key]['seconds']:.1f} s", flush=True)
+        given.out.write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
