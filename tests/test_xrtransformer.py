@@ -156,6 +156,15 @@ def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch)
     assert first[True] < first[False]
 
 
+def test_the_first_level_can_be_bootstrapped_too(encoder, monkeypatch):
+    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 1)
+    first = {}
+    for wanted in (True, False):
+        model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap_first=wanted, dropout=0.0)
+        first[wanted] = model.fit(*documents()).history_[0]["loss"]
+    assert first[True] < first[False]
+
+
 class Notes(Silent):
     def __init__(self):
         self.notes = []

@@ -132,6 +132,7 @@ class TransformerSettings(LinearSettings):
     tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     tune_beam: int = 10  # nodes of P, predicted by the level above, whose children are shortlisted
     bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros
+    bootstrap_first: bool = False  # the first level too, from the encoder as it comes
     # Validation
     validation: float = 0.0  # share of the documents held back, if none are given
     validate_every: float = 0.2  # of a level's steps

@@ -36,6 +36,7 @@ ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
     *("budget", "batch", "learning_rate", "head_rate", "warmup", "weight_decay", "clip", "dropout"),
     *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
+    "bootstrap_first",
     *("validate_every", "patience", "precision", "dense_weight", "center", "seed"),
 )
 

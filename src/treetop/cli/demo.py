@@ -19,7 +19,8 @@ from treetop.features.open_encoder import require_torch
 SHOWN = 5
 # Small enough for two CPU cores: a brief fine-tuning on the beginning of each docstring.
 DEMO_SETTINGS = {
-    "encoder": "minilm", "max_length": 48, "batch": 64, "budget": "1 epochs", "first_tree": "64-L",
+    "encoder": "minilm", "max_length": 48, "batch": 32, "budget": "1 epochs", "first_tree": "64-L",
+    "learning_rate": 1e-4, "bootstrap_first": True,
 }  # fmt: skip
 OWN_DATA = """
 Your own data: put one document a line into mydata/train.txt and its labels, separated by tabs, into

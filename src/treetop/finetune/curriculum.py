@@ -90,9 +90,14 @@ class Curriculum:
         """Optimise the level's objective from θ[t-1] and a bootstrapped W; θ[t] and its vectors."""
         settings, R = self.settings, self.relevance[t - 1]
         head = Head(self.tree.sizes[t - 1], self.encoder.width, settings.dropout)
-        if M is not None and settings.bootstrap and self.keeper.place(t) == 0:
+        wanted = settings.bootstrap_first if M is None else settings.bootstrap
+        if wanted and self.keeper.place(t) == 0:
             self.report.step(f"bootstrap, level {t} of {self.levels}")
-            head.bootstrap(*self.bootstrapped(t, R, M, before))
+            if M is None:
+                before, members = self.encoder.embed(self.train.tokens), all_below_root(R.shape[0])
+            else:
+                members = M
+            head.bootstrap(*self.bootstrapped(t, R, members, before))
         head.to(self.device)
         level = Level(
             t, self.encoder, self.masters, head,
@@ -133,7 +138,7 @@ class Curriculum:
     def match(self, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> list[ClusterWeights]:
         """W[t] by the linear solver on Φ_cat(θ[t]): it predicts what the next level is trained on."""
         if M is None:
-            M = sp.csr_matrix(np.ones((self.train.Y.shape[0], 1), np.float32))
+            M = all_below_root(self.train.Y.shape[0])
         R = all_levels(self.train.Y, self.tree, self.settings.cost_sensitive)[t - 1]
         X = self.phi_cat(self.train.tfidf, vectors)
         return solve_level(
@@ -185,6 +190,11 @@ class Curriculum:
             return float(right) / tokens.rows
 
         return measure
+
+
+def all_below_root(documents: int) -> sp.csr_matrix:
+    """M[1] by cluster: every document belongs to the root."""
+    return sp.csr_matrix(np.ones((documents, 1), np.float32))
 
 
 def freeze_unused(encoder: Encoder) -> None:
