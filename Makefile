@@ -50,6 +50,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 docs: $(VENV)/.dev
 	$(BIN)/pip install -q matplotlib
 	$(BIN)/python benchmarks/render.py
+	$(BIN)/python benchmarks/render_transformer.py
 	$(BIN)/python docs/generate_settings.py
 
 clean:

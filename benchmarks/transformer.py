@@ -25,6 +25,7 @@ from treetop.config import parse_assignment
 from treetop.data import Split, open_data
 from treetop.labels.vocabulary import Vocabulary
 from treetop.progress import Timed
+from treetop.ranking.combining import COMBINE
 
 SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")
 
@@ -65,17 +66,30 @@ def versions():
     }
 
 
+def truth(model, split):
+    """Labels of a split; those that the model does not know come last."""
+    return Vocabulary(list(map(str, model.classes_))).extended(split.labels).encode(split.labels)
+
+
 def measure(model, split, k=(1, 3, 5, 10), scores=None):
-    labels = split.labels
-    vocabulary = Vocabulary(list(map(str, model.classes_))).extended(labels)
     scores = model.predict_scores(split.documents, max(k)) if scores is None else scores
-    return metrics.evaluate(
-        vocabulary.encode(labels),
-        scores,
-        k,
-        train_counts=model.train_counts_,
-        train_documents=model.train_documents_,
-    )
+    counts = {"train_counts": model.train_counts_, "train_documents": model.train_documents_}
+    return metrics.evaluate(truth(model, split), scores, k, **counts)
+
+
+def micro_f1(Y, scores, threshold):
+    """F1 over all pairs of document and label that score at least `threshold`."""
+    chosen = scores.copy()
+    chosen.data = (chosen.data >= threshold).astype(np.float32)
+    right = chosen.multiply(Y[:, : chosen.shape[1]] > 0).sum()
+    return float(2 * right / (chosen.sum() + (Y > 0).sum()))
+
+
+def best_threshold(model, split):
+    """The score from which on labels are taken, chosen for micro-F1 on a split."""
+    Y, scores = truth(model, split), model.predict_scores(split.documents, 30)
+    steps = np.quantile(scores.data, np.linspace(0.3, 0.995, 140))
+    return float(steps[np.argmax([micro_f1(Y, scores, step) for step in steps])])
 
 
 def one_text_ms(model, texts):
@@ -159,6 +173,8 @@ def main():
     parser.add_argument("--model", type=Path, default=Path("/tmp/treetop-bench-model"))
     parser.add_argument("--validate", action="store_true")
     parser.add_argument("--latency", action="store_true")
+    parser.add_argument("--ensemble", action="store_true", help="also the variants together")
+    parser.add_argument("--threshold-from", help="split to choose the threshold of micro-F1 on")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument(
@@ -179,7 +195,7 @@ def main():
         f"read {len(whole.texts):,} documents in {time.perf_counter() - started:.1f} s", file=sys.stderr
     )
     base = {"encoder": given.encoder, **dict(map(parse_assignment, given.set))}
-    rows = []
+    rows, models = [], []
     for variant in given.variant or ["default"]:
         name, _, changes = variant.partition(":")
         settings = {**base, **dict(map(parse_assignment, filter(None, changes.split(","))))}
@@ -190,7 +206,22 @@ def main():
                 raise
             print(f"{name}: {error!r}", flush=True)
             continue
+        models.append(model)
+        if given.threshold_from:
+            threshold = best_threshold(model, data.split(given.threshold_from))
+            scores = model.predict_scores(split.documents, 30)
+            made["threshold"] = threshold
+            made["metrics"]["micro_f1"] = micro_f1(truth(model, split), scores, threshold)
+            print(f"   micro-F1 {100 * made['metrics']['micro_f1']:.2f} from {threshold:.3f} on")
         rows.append({"data": given.data.name, "split": given.split, **versions(), **made})
+        if given.out:
+            given.out.write_text(json.dumps(rows, indent=2) + "\n")
+    for combine in COMBINE if given.ensemble else ():
+        result = measure(treetop.Ensemble(models, combine), split)
+        figures = {name: value for name, value in result.items() if isinstance(value, float)}
+        common = {"data": given.data.name, "split": given.split, **versions()}
+        rows.append({**common, "variant": combine, "members": len(models), "metrics": figures})
+        print(f"{combine}: " + "  ".join(f"{m} {100 * result[m]:.2f}" for m in SHOWN), flush=True)
         if given.out:
             given.out.write_text(json.dumps(rows, indent=2) + "\n")
     if given.embeddings:
