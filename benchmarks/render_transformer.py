@@ -91,8 +91,9 @@ def transformer_page(results):
             "## A step against its floor", "",
             f"{step['device']}, batch {step['batch']} × {step['tokens']} tokens: "
             f"{step['step_ms']:.1f} ms. {step['operations'] / 1e12:.2f} TFLOP at the measured "
-            f"{step['teraflops']:.0f} TFLOP/s need {step['compute_ms']:.1f} ms; {step['bytes'] / 1e9:.1f} GB at the measured "
-            f"{step['terabytes_a_second']:.1f} TB/s need {step['memory_ms']:.1f} ms.", "",
+            f"{step['teraflops']:.0f} TFLOP/s need {step['compute_ms']:.1f} ms; "
+            f"{step['bytes'] / 1e9:.1f} GB at the measured {step['terabytes_a_second']:.1f} TB/s "
+            f"need {step['memory_ms']:.1f} ms.", "",
         ]  # fmt: skip
     if "ensemble" in results:
         lines += ["## Ensembles", "", "| | " + " | ".join(MEASURES) + " |", "| --- |" + " --- |" * 5]
