@@ -63,3 +63,10 @@ def test_ranges_cover_everything_once():
 def test_threads():
     assert parallel.thread_count(3) == 3
     assert parallel.thread_count(None) >= 1
+
+
+def test_a_later_result_or_its_error():
+    assert parallel.Later(lambda: 3).result() == 3
+    failing = parallel.Later(lambda: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        failing.result()

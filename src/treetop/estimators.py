@@ -21,7 +21,7 @@ from treetop.features.tfidf import Tfidf
 from treetop.forest import train_forest
 from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
-from treetop.parallel import thread_count
+from treetop.parallel import Later, thread_count
 from treetop.progress import Silent
 from treetop.runs import history_text
 from treetop.training import Data, Training
@@ -154,8 +154,10 @@ class XRTransformer(Estimator):
     def _learn(self, training: Training, data: Data) -> None:
         """Algorithm 2."""
         settings, Y = training.settings, data.Y
+        opening = Later(training.open_encoder)  # to import torch takes as long as to read the words
         self.tfidf_, tfidf, held_tfidf = training.text_features(data)
-        encoder = training.open_encoder()
+        training.report.step("encoder")
+        encoder = opening.result()
         if settings.fine_tune:
             tree, levels = training.first_tree(tfidf, data)
             vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -68,6 +68,30 @@ def run(
     if failures:
         raise failures[0]
     return results
+
+
+class Later(Generic[Result]):
+    """A call that has begun in a thread of its own; `result` waits for it."""
+
+    def __init__(self, work: Callable[[], Result]) -> None:
+        self._made: list[Result] = []
+        self._failure: BaseException | None = None
+
+        def run() -> None:
+            try:
+                self._made.append(work())
+            except BaseException as failure:
+                self._failure = failure
+
+        self._thread = threading.Thread(target=run, daemon=True)
+        self._thread.start()
+
+    def result(self) -> Result:
+        """What the call returned, or the error it raised."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        return self._made[0]
 
 
 def wait_for(crew: list[threading.Thread], cancel: np.ndarray) -> None:

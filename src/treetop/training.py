@@ -139,7 +139,6 @@ class Training:
         chosen = self.settings
         if is_word_vectors(chosen.encoder) and chosen.fine_tune:
             raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
-        self.report.step("encoder")
         return open_encoder(
             chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
             chosen.precision, to_learn=chosen.fine_tune,
