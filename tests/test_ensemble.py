@@ -64,5 +64,7 @@ def test_what_cannot_be_joined(members):
     for arguments, message in cases:
         with pytest.raises(TreetopError, match=message):
             treetop.Ensemble(*arguments)
+    with pytest.raises(TreetopError, match="X is one string"):
+        treetop.Ensemble(members).predict("blue sky")
     with pytest.raises(TreetopError, match="k is 0"):
         treetop.Ensemble(members).predict(["a"], k=0)

@@ -190,3 +190,28 @@ def test_dimensions_that_disagree(rng):
         model.predict(["text"])
     with pytest.raises(TreetopError, match="k is 0"):
         model.predict(rng.random((1, 3)), k=0)
+
+
+def test_score_takes_the_matrix_that_fit_took():
+    texts, names = ["red sky", "blue sea", "red sea"] * 4, ["r", "b"]
+    Y = sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 0]] * 4, np.float32))
+    model = treetop.XRLinear().fit(texts, Y, label_names=names)
+    assert model.score(texts, Y) == 1.0 == model.score(texts, [["r"], ["b"], ["r"]] * 4)
+
+
+def test_labels_as_a_series_as_iterators_and_with_line_breaks():
+    texts = ["red sky", "blue sea"] * 4
+    one = treetop.XRLinear().fit(texts, np.array(["r", "b"] * 4, dtype=object))
+    assert one.predict(["red sky"])[0][0][0] == "r"
+    once = treetop.XRLinear().fit(texts, [map(str, [name]) for name in ["r", "b"] * 4])
+    assert once.score(texts, [["r"], ["b"]] * 4) == 1.0
+    with pytest.raises(TreetopError, match="line break"):
+        treetop.XRLinear().fit(texts, np.array(["r\nx", "b"] * 4))
+
+
+def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):
+    texts = ["red sky", "blue sea"] * 4
+    model = treetop.XRLinear().fit(texts, [["r"], ["b"]] * 4)
+    before = model.predict(texts)
+    model.set_params(ngrams="char:3").save(tmp_path / "m")
+    assert treetop.load(str(tmp_path / "m")).predict(texts) == before

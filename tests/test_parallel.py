@@ -52,6 +52,30 @@ def test_an_interrupt_sets_cancel(monkeypatch):
     assert seen.is_set()
 
 
+def test_an_interrupt_reaches_nested_work(monkeypatch):
+    begun = threading.Event()
+
+    def inner(_, cancel):
+        begun.set()
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    main, join = threading.current_thread(), threading.Thread.join
+
+    def interrupted(self, timeout=None):
+        if threading.current_thread() is main and not interrupted.done:
+            begun.wait()
+            interrupted.done = True
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    interrupted.done = False
+    monkeypatch.setattr(threading.Thread, "join", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        parallel.run(lambda task, cancel: parallel.run(inner, [task], 1), range(2), 2)
+    assert parallel.RUNNING == []
+
+
 def test_ranges_cover_everything_once():
     for count in (1, 2, 7, 100):
         for parts in (1, 3, 8):

@@ -3,6 +3,7 @@ import random
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -246,6 +247,11 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
         ({"dropout": 1.0}, (["a"], [["x"]]), "dropout is 1.0: it must be at least 0, below 1"),
         ({"pooling": "max"}, (["a"], [["x"]]), "pooling is 'max': choose one of auto, mean"),
         ({"validation": 0.01}, (["a b"] * 10, [["x"]] * 10), "leaves none on one side"),
+        ({"tune_lambda": 0}, (["a b"], [["x"]]), "tune_lambda is 0: it must be above 0"),
+        ({"seed": -1}, (["a b"], [["x"]]), "seed is -1: it must be at least 0"),
+        ({"budget": "1.2.3 steps"}, (["a b"], [["x"]]), "is not understood"),
+        ({"score_transform": "x"}, (["a b"], [["x"]]), "score_transform is 'x': choose one of auto"),
+        ({}, (["a b", None], [["x"], ["y"]]), "document 1 is of type NoneType"),
         ({"encoder": "no/such"}, (["a b"], [["x"]]), "encoder 'no/such'"),
         ({"device": "warp"}, (["a b"], [["x"]]), "device 'warp' cannot be used"),
     ],
@@ -279,6 +285,59 @@ def test_tensorboard_gets_the_losses(encoder, tmp_path):
     assert any((tmp_path / "board").iterdir())
 
 
+def test_settings_changed_after_fit_do_not_touch_the_model(encoder, tmp_path):
+    texts, _ = documents(10, seed=1)
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, words=False, center=False)
+    model.fit(*documents())
+    before = model.predict_scores(texts, 5)
+    model.set_params(words=True, center=True, dense_weight=3.0, device="cuda:7")
+    assert same(model.predict_scores(texts, 5), before)
+    model.save(tmp_path / "model")
+    assert same(treetop.load(str(tmp_path / "model")).predict_scores(texts, 5), before)
+
+
+def test_a_model_of_a_missing_device_is_used_on_another(encoder, tmp_path):
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, fine_tune=False).fit(*documents())
+    model.settings_ = replace(model.settings_, device="cuda:7")
+    model.save(tmp_path / "model")
+    loaded = treetop.load(str(tmp_path / "model"))
+    assert same(loaded.predict_scores(["red sky"], 5), model.predict_scores(["red sky"], 5))
+
+
+def test_after_fit_no_dropout_is_left(fitted):
+    assert not fitted.encoder_.training
+
+
+def test_validation_takes_what_fit_takes_and_says_what_does_not_fit(encoder):
+    texts, labels = documents(32)
+    held, held_labels = documents(8, seed=5)
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF)
+    first = np.array([line[0] for line in held_labels])
+    model.fit(texts, labels, validation=(held, first))
+    known = treetop.XRTransformer(encoder=encoder, **BRIEF)
+    known.fit(texts, labels, validation=(held, [[*line, "unknown"] for line in held_labels]))
+    for wrong, message in [
+        ((held, held_labels[:3]), "validation: 8 documents but labels for 3"),
+        ((held, list(first)), "give a list of names"),
+        ((held, np.ones((8, 2))), "validation labels have 2 columns"),
+    ]:
+        with pytest.raises(TreetopError, match=message):
+            model.fit(texts, labels, validation=wrong)
+
+
+def test_memory_that_is_never_enough_is_said_in_one_line(encoder, monkeypatch):
+    def full(self, rows):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
+
+    monkeypatch.setattr(level_module.Level, "gradients", full)
+    with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+
+
+def test_half_a_surrogate_pair_is_read(fitted):
+    assert fitted.predict(["red \ud800 sky"], k=2)[0]
+
+
 # Resuming
 
 STAGES = ["text-features", "first-tree", "tokens", "level-1", "level-2", "rankers"]
@@ -304,6 +363,7 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
     cases = [
         ({}, []),
         ({"trees": 2}, ["rankers"]),
+        ({"beam": 20}, ["rankers"]),
         ({"learning_rate": 1e-3}, ["level-1", "level-2", "rankers"]),
         ({"max_length": 8}, ["tokens", "level-1", "level-2", "rankers"]),
         ({"first_tree": "5-L"}, ["first-tree", "level-1", "level-2", "rankers"]),
@@ -314,6 +374,19 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
         fit()
         again = done_again(folder, lambda changes=changes: fit(**changes))
         assert again == (expected or []), changes
+
+
+def test_another_encoder_at_the_same_place_is_noticed(tmp_path):
+    folder, place = tmp_path / "run", tmp_path / "encoder"
+    save_encoder(place)
+    model = treetop.XRTransformer(encoder=str(place), **BRIEF, fine_tune=False)
+    model.fit(*documents(), run=folder)
+    written = (folder / "embedding.safetensors").stat().st_mtime_ns
+    model.fit(*documents(), run=folder, resume=True)
+    assert (folder / "embedding.safetensors").stat().st_mtime_ns == written
+    save_encoder(place, seed=1)
+    model.fit(*documents(), run=folder, resume=True)
+    assert (folder / "embedding.safetensors").stat().st_mtime_ns != written
 
 
 def test_another_data_set_is_refused_and_without_resume_it_begins_anew(encoder, tmp_path):

@@ -145,6 +145,10 @@ class TransformerSettings(LinearSettings):
     tensorboard: str | None = None  # folder for TensorBoard
 
 
+SCORES = (
+    *("auto", "l1-hinge", "l2-hinge", "l3-hinge", "sigmoid", "log-l3-hinge", "log-sigmoid"),
+    "identity",
+)
 CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),
     "shortlist": ("true", "beam", "both"),
@@ -156,7 +160,7 @@ CHOICES = {
 POSITIVE = (
     *("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf"),
     *("max_length", "largest_level", "batch", "learning_rate", "head_rate", "clip"),
-    *("tune_alpha", "tune_beam", "validate_every", "checkpoint_minutes"),
+    *("tune_alpha", "tune_lambda", "tune_beam", "validate_every", "checkpoint_minutes"),
 )
 
 
@@ -200,13 +204,24 @@ def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) 
     for name in POSITIVE:
         if name in known and getattr(settings, name) <= 0:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be above 0")
-    if settings.branching < 2:
-        raise TreetopError(f"branching is {settings.branching}: it must be at least 2")
+    check_rest(settings)
     parse_ngrams(settings.ngrams)
     if isinstance(settings, TransformerSettings):
         check_shares(settings)
         parse_budget(settings.budget)
     return settings
+
+
+def check_rest(settings: LinearSettings) -> None:
+    """Raise if a setting with limits of its own is outside them."""
+    if settings.branching < 2:
+        raise TreetopError(f"branching is {settings.branching}: it must be at least 2")
+    if settings.seed < 0:
+        raise TreetopError(f"seed is {settings.seed}: it must be at least 0")
+    if settings.score_transform not in SCORES:
+        raise TreetopError(
+            f"score_transform is {settings.score_transform!r}: choose one of {', '.join(SCORES)}"
+        )
 
 
 def check_shares(settings: TransformerSettings) -> None:
@@ -218,7 +233,9 @@ def check_shares(settings: TransformerSettings) -> None:
 
 def parse_budget(text: str) -> tuple[list[float], str]:
     """``300/400/600 steps`` as ([300, 400, 600], "steps"); the unit may also be samples or epochs."""
-    match = re.fullmatch(r"\s*(\d[\d._]*(?:/\d[\d._]*)*)\s*(step|sample|epoch)s?\s*", text)
+    match = re.fullmatch(
+        r"\s*(\d[\d_]*(?:\.\d+)?(?:/\d[\d_]*(?:\.\d+)?)*)\s*(step|sample|epoch)s?\s*", text
+    )
     if not match:
         raise TreetopError(
             f"budget {text!r} is not understood: write 5 epochs, 2000 steps or 300/400/600 steps"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from treetop import store
 from treetop.errors import TreetopError
 from treetop.estimator import Prediction, named
+from treetop.inputs import is_text
 from treetop.model_card import ensemble_card
 from treetop.ranking.combining import COMBINE, combined
 
@@ -69,7 +70,7 @@ class Ensemble:
         """Combined scores N x L of the best `k` labels, best first in each row."""
         if k < 1:
             raise TreetopError(f"k is {k}: it must be at least 1")
-        X = list(X) if isinstance(X, Iterable) and not sp.issparse(X) else X
+        X = list(X) if is_text(X) else X
         parts = [member.predict_scores(X, LOOK_FURTHER * k, **options) for member in self.members]
         return combined(parts, self.weights, self.combine, k)
 

@@ -33,6 +33,7 @@ class Estimator:
 
     kind: ClassVar[str]
     settings_type: ClassVar[type[LinearSettings]]
+    settings_: LinearSettings  # those that `fit` was called with
     classes_: np.ndarray
     rankers_: list[Ranker]
     tfidf_: Tfidf | None
@@ -111,7 +112,7 @@ class Estimator:
         if k < 1:
             raise TreetopError(f"k is {k}: it must be at least 1")
         made = self._features(X)
-        threads = thread_count(threads if threads is not None else self.get_params()["threads"])
+        threads = thread_count(threads if threads is not None else self.settings_.threads)
         allowed = None if allow is None else self._numbers(allow)
         if candidates is not None:
             candidates = sp.csr_matrix(candidates)
@@ -125,7 +126,9 @@ class Estimator:
 
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
-        Y, names = read_labels(y, None)
+        matrix = sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
+        own = matrix and y.shape[1] == len(self.classes_)
+        Y, names = read_labels(y, list(map(str, self.classes_)) if own else None)
         order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
         columns = np.array([order.numbers[str(name)] for name in names], np.int64)
         widened = sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), (Y.shape[0], len(order)))
@@ -137,8 +140,10 @@ class Estimator:
 
     def _features(self, X: Any) -> Features:
         if is_text(X):
-            return self._text_features(X)
-        made = read_features(X)
+            return self._checked(self._text_features(X))
+        return self._checked(read_features(X))
+
+    def _checked(self, made: Features) -> Features:
         widths = (made.sparse.shape[1], made.dense.shape[1])
         if widths != self.feature_widths_:
             raise TreetopError(
@@ -167,7 +172,6 @@ class Estimator:
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model folder; what was there stays whole until the new one is complete."""
         self._check_fitted()
-        settings = make_settings(self.get_params(), self.settings_type)
         with store.replacing_folder(Path(folder)) as target:
             names = "".join(f"{name}\n" for name in self.classes_)
             (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
@@ -191,7 +195,7 @@ class Estimator:
             self._save_more(target)
             facts = {
                 "model": self.kind,
-                "settings": to_json(settings),
+                "settings": to_json(self.settings_),
                 "trees": [str(ranker.tree) for ranker in self.rankers_],
                 "text": self.tfidf_ is not None,
                 "feature_widths": list(self.feature_widths_),
@@ -236,6 +240,7 @@ class Estimator:
         model.n_features_in_ = sum(model.feature_widths_)
         model.train_counts_ = shape["train_counts"]
         model.train_documents_ = config["train_documents"]
+        model.settings_ = settings
         model._load_more(folder)
         return model
 

@@ -64,30 +64,23 @@ class XRLinear(Estimator):
         settings = make_settings(self.get_params(), LinearSettings)
         report = report or Silent()
         threads = thread_count(settings.threads)
-        Y, self.classes_ = read_labels(y, label_names)
+        Y, classes = read_labels(y, label_names)
 
         report.step("text features")
-        features = self._fit_features(X, settings)
-        check_rows(features, Y)
+        tfidf = Tfidf(settings.analysers(), settings.threads) if is_text(X) else None
+        made = read_features(X) if tfidf is None else features(tfidf.fit_transform(X))
+        check_rows(made, Y)
         weights = read_weights(sample_weight, Y.shape[0])
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
-            features, Y, weights = features[kept], Y[kept], weights[kept]
-        self.rankers_ = train_forest(features, Y, weights, settings, threads, report, tree)
+            made, Y, weights = made[kept], Y[kept], weights[kept]
+        self.rankers_ = train_forest(made, Y, weights, settings, threads, report, tree)
+        self.settings_, self.classes_, self.tfidf_ = settings, classes, tfidf
+        self._note_widths(made)
         self.train_counts_ = metrics.frequencies(Y)
         self.train_documents_ = Y.shape[0]
         report.close()
         return self
-
-    def _fit_features(self, X: Any, settings: LinearSettings) -> Features:
-        self.tfidf_: Tfidf | None = None
-        if is_text(X):
-            self.tfidf_ = Tfidf(settings.analysers(), settings.threads)
-            made = features(self.tfidf_.fit_transform(X))
-        else:
-            made = read_features(X)
-        self._note_widths(made)
-        return made
 
     def _text_features(self, texts: Any) -> Features:
         if self.tfidf_ is None:
@@ -104,6 +97,7 @@ class XRTransformer(Estimator):
 
     kind = "xr-transformer"
     settings_type = TransformerSettings
+    settings_: TransformerSettings
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -138,12 +132,18 @@ class XRTransformer(Estimator):
         try:
             self._learn(training, data)
         except RuntimeError as error:
-            if not failed_device(error):
+            from treetop.features.devices import is_device_failure, is_out_of_memory
+
+            if is_out_of_memory(error):
+                raise TreetopError(
+                    "the device's memory is full: choose a smaller batch, max_length or encoder"
+                ) from None
+            if not is_device_failure(error):
                 raise
             if not settings.fallback:
                 raise TreetopError(
-                    f"the GPU failed ({str(error).splitlines()[0]}): run again with --resume, "
-                    "or set fallback=true to go on with the CPU"
+                    f"the GPU failed ({str(error).splitlines()[0]}): run again with --resume "
+                    "(resume=True), or set fallback=true to go on with the CPU"
                 ) from None
             report.note("the GPU failed: going on with the CPU")
             training.settings = replace(settings, device="cpu")
@@ -155,7 +155,7 @@ class XRTransformer(Estimator):
         """Algorithm 2."""
         settings, Y = training.settings, data.Y
         opening = Later(training.open_encoder)  # to import torch takes as long as to read the words
-        self.tfidf_, tfidf, held_tfidf = training.text_features(data)
+        vectoriser, tfidf, held_tfidf = training.text_features(data)
         training.report.step("encoder")
         encoder = opening.result()
         if settings.fine_tune:
@@ -163,37 +163,30 @@ class XRTransformer(Estimator):
             vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
         else:
             vectors = training.embed(encoder, data)
-        self.center_ = center_of(vectors) if settings.center else None
-        X = cat(tfidf[:, : self._words()], vectors, settings.dense_weight, self.center_)
+        center = center_of(vectors) if settings.center else None
+        X = cat(tfidf[:, : words_seen(settings)], vectors, settings.dense_weight, center)
         self.rankers_ = training.rankers(X, data)
-        self.encoder_ = encoder
-        self.history_ = training.history
-        self.classes_ = data.classes
+        self.encoder_, self.center_, self.tfidf_ = encoder, center, vectoriser
+        self.settings_, self.classes_, self.history_ = settings, data.classes, training.history
         self._note_widths(X)
         self.train_counts_ = metrics.frequencies(Y)
         self.train_documents_ = Y.shape[0]
 
     def _text_features(self, texts: Any) -> Features:
         assert self.tfidf_ is not None
-        texts = list(texts)
+        texts, settings = list(texts), self.settings_
         vectors = self.encoder_.embed_texts(texts)
-        weight = self.get_params()["dense_weight"]
-        words = self.tfidf_.transform(texts)[:, : self._words()]
-        return cat(words, vectors, weight, self.center_)
-
-    def _words(self) -> int | None:
-        """Columns of Φ_tfidf that the rankers see: all, or none."""
-        return None if self.get_params()["words"] else 0
+        words = self.tfidf_.transform(texts)[:, : words_seen(settings)]
+        return cat(words, vectors, settings.dense_weight, self.center_)
 
     @property
     def encoder_(self) -> Any:
         """The encoder; that of a loaded model is opened when it is first needed."""
         if self._encoder is None:
-            chosen = self.get_params()
+            chosen = self.settings_
             self._encoder = open_encoder(
-                str(self._encoder_folder), "auto" if chosen["pooling"] != "pooler" else "pooler",
-                chosen["max_length"], chosen["dropout"], chosen["device"], chosen["precision"],
-                to_learn=False,
+                str(self._encoder_folder), "pooler" if chosen.pooling == "pooler" else "auto",
+                chosen.max_length, chosen.dropout, chosen.device, chosen.precision, to_learn=False,
             )  # fmt: skip
         return self._encoder
 
@@ -213,12 +206,12 @@ class XRTransformer(Estimator):
     def _load_more(self, folder: Path) -> None:
         self._encoder, self._encoder_folder = None, folder / "encoder"
         self.center_ = None
-        if self.get_params()["center"]:
+        if (folder / "center.safetensors").is_file():
             self.center_ = store.read_arrays(folder / "center.safetensors")["center"]
         lines = (folder / "history.jsonl").read_text("utf-8").splitlines()
         self.history_ = [json.loads(line) for line in lines]
 
 
-def failed_device(error: BaseException) -> bool:
-    """Whether an error means that the GPU is gone."""
-    return "CUDA error" in str(error)
+def words_seen(settings: TransformerSettings) -> int | None:
+    """Columns of Φ_tfidf that the rankers see: all, or none."""
+    return None if settings.words else 0

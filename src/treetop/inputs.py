@@ -59,20 +59,35 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
         if Y.nnz == 0:
             raise TreetopError("no document has a label")
         return Y, classes
-    if isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "biufUS":
-        if y.dtype.kind == "f" and not np.isfinite(y).all():
-            raise TreetopError("Input y contains NaN or infinity")
-        classes, numbers = np.unique(y, return_inverse=True)
-        ones = np.ones(y.size, np.float32)
-        shape = (y.size, classes.size)
-        return sp.csr_matrix((ones, numbers, np.arange(y.size + 1)), shape=shape), classes
-    lines = list(y)
+    if isinstance(y, np.ndarray) and y.ndim == 1 and (one := one_label_each(y)) is not None:
+        return one
+    lines = [list(line) if is_iterator(line) else line for line in y]
     vocabulary = vocabulary_of(lines)
     if not vocabulary.names:
         raise TreetopError("no document has a label")
     classes = np.array(vocabulary.names, dtype=object)
     check_names(classes)
     return vocabulary.encode(lines), classes
+
+
+def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
+    """Y and the classes of an array of labels, one a document; None if it holds something else."""
+    if y.dtype.kind == "O" and y.size and all(isinstance(name, str) for name in y):
+        y = y.astype(str)
+    if y.dtype.kind not in "biufUS":
+        return None
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        raise TreetopError("Input y contains NaN or infinity")
+    classes, numbers = np.unique(y, return_inverse=True)
+    if y.dtype.kind == "U":
+        check_names(classes)
+    cells = (np.ones(y.size, np.float32), numbers, np.arange(y.size + 1))
+    return sp.csr_matrix(cells, shape=(y.size, classes.size)), classes
+
+
+def is_iterator(line: Any) -> bool:
+    """Whether labels can be gone through only once."""
+    return hasattr(line, "__next__")
 
 
 def check_names(names: np.ndarray) -> None:

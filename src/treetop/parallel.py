@@ -15,6 +15,8 @@ import numpy as np
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
+# The flags of all runs under way: an interrupt reaches only the main thread, but is meant for all.
+RUNNING: list[np.ndarray] = []
 
 
 def thread_count(threads: int | None) -> int:
@@ -64,7 +66,12 @@ def run(
             failures.append(failure)
             cancel[0] = 1
 
-    wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))], cancel)
+    RUNNING.append(cancel)
+    try:
+        wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
+    finally:
+        # by identity: arrays compare element by element
+        RUNNING[:] = [other for other in RUNNING if other is not cancel]
     if failures:
         raise failures[0]
     return results
@@ -94,15 +101,16 @@ class Later(Generic[Result]):
         return self._made[0]
 
 
-def wait_for(crew: list[threading.Thread], cancel: np.ndarray) -> None:
-    """Start threads and wait for their end; on an interrupt tell them to stop."""
+def wait_for(crew: list[threading.Thread]) -> None:
+    """Start threads and wait for their end; on an interrupt tell all work to stop, nested work too."""
     for member in crew:
         member.start()
     try:
         for member in crew:
             member.join()
     except BaseException:
-        cancel[0] = 1
+        for cancel in RUNNING:
+            cancel[0] = 1
         for member in crew:
             member.join()
         raise

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import store
+from treetop import __version__, store
 from treetop.errors import TreetopError
 
 Arrays = dict[str, np.ndarray]
@@ -33,6 +33,12 @@ class Run:
         self.prints: dict[str, str] = {"data": data}
         if folder is None:
             return
+        try:
+            self._open(folder, data, resume)
+        except OSError as error:
+            raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
+
+    def _open(self, folder: Path, data: str, resume: bool) -> None:
         if folder.exists() and not (folder / FACTS).is_file() and any(folder.iterdir()):
             raise TreetopError(f"{folder}: exists and is not the folder of a run: choose another place")
         if folder.exists() and not resume:
@@ -42,7 +48,7 @@ class Run:
         if facts.is_file():
             if json.loads(facts.read_text("utf-8")).get("data") != data:
                 raise TreetopError(
-                    f"{folder}: this run began on other data: leave out --resume, or give that data"
+                    f"{folder}: this run began on other data: do not resume it, or give that data"
                 )
         else:
             write_whole(facts, lambda path: path.write_text(json.dumps({"data": data}) + "\n", "utf-8"))
@@ -50,7 +56,7 @@ class Run:
     def fingerprint(self, name: str, settings: dict[str, Any], after: Iterable[str]) -> str:
         """What a stage depends on, as a short text; remembered under the stage's name."""
         before = [self.prints[stage] for stage in after]
-        text = json.dumps([name, settings, before], sort_keys=True, default=str)
+        text = json.dumps([__version__, name, settings, before], sort_keys=True, default=str)
         self.prints[name] = hashlib.sha256(text.encode()).hexdigest()[:32]
         return self.prints[name]
 

@@ -20,7 +20,6 @@ from treetop.forest import label_features, train_forest
 from treetop.inputs import check_rows, read_labels, read_weights
 from treetop.labels import tree as trees
 from treetop.labels.tree import Tree
-from treetop.labels.vocabulary import Vocabulary
 from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker
 from treetop.runs import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
@@ -31,6 +30,8 @@ WORDS = (
 )
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
 RANKER = tuple(one.name for one in fields(RankerSettings))
+# What the rankers that make P need: their beam is tune_beam, their shortlist M.
+MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist"))
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
@@ -66,7 +67,7 @@ class Training:
         validation: tuple[Any, Any] | None,
     ) -> Data:  # fmt: skip
         """Documents, labels, weights, and the documents held back: given, or a share of all."""
-        texts = list(texts)
+        texts = checked_texts(texts)
         Y, classes = read_labels(y, names)
         if len(texts) != Y.shape[0]:
             raise TreetopError(
@@ -77,15 +78,20 @@ class Training:
             kept = np.flatnonzero(counts)
             texts, Y, counts = [texts[row] for row in kept], Y[kept], counts[kept]
         if validation is not None:
-            held_texts, held_y = list(validation[0]), validation[1]
-            return Data(texts, Y, classes, counts, held_texts, known_labels(held_y, classes))
-        held = held_rows(len(texts), self.settings.validation, self.settings.seed)
-        kept = np.setdiff1d(np.arange(len(texts)), held)
-        if held.size == 0:
+            held_texts = checked_texts(validation[0])
+            held = known_labels(validation[1], classes)
+            if len(held_texts) != held.shape[0]:
+                raise TreetopError(
+                    f"validation: {len(held_texts)} documents but labels for {held.shape[0]}"
+                )
+            return Data(texts, Y, classes, counts, held_texts, held)
+        out = held_rows(len(texts), self.settings.validation, self.settings.seed)
+        kept = np.setdiff1d(np.arange(len(texts)), out)
+        if out.size == 0:
             return Data(texts, Y, classes, counts, [], Y[:0])
         return Data(
             [texts[row] for row in kept], Y[kept], classes, None if counts is None else counts[kept],
-            [texts[row] for row in held], Y[held],
+            [texts[row] for row in out], Y[out],
         )  # fmt: skip
 
     def open_run(self, folder: str | Path | None, resume: bool, data: Data) -> None:
@@ -141,7 +147,7 @@ class Training:
             raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
         return open_encoder(
             chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
-            chosen.precision, to_learn=chosen.fine_tune,
+            chosen.precision, to_learn=True,
         )  # fmt: skip
 
     def tokens(self, encoder: Any, data: Data) -> tuple[Ragged, Ragged]:
@@ -152,7 +158,8 @@ class Training:
             own, held = encoder.tokens(data.texts), encoder.tokens(data.held_texts)
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
-        settings = {**self._chosen(("encoder",)), "length": encoder.max_length}
+        length = {"length": encoder.max_length}
+        settings = {**self._chosen(("encoder",)), **length, **self._encoder_files()}
         found = self.run.stage("tokens", settings, ["data"], make)
         return Ragged(found["ids"], found["ptr"]), Ragged(found["held.ids"], found["held.ptr"])
 
@@ -167,7 +174,7 @@ class Training:
         own, held = self.tokens(encoder, data)
         train = Documents(X, own, data.Y, data.weights)
         held_back = Documents(held_X, held, data.held_labels) if data.held_texts else None
-        settings = self._chosen((*ENCODER, *FINE_TUNING, *RANKER))
+        settings = {**self._chosen((*ENCODER, *FINE_TUNING, *MATCHER)), **self._encoder_files()}
         chosen = self.settings
         keeper = Keeper(
             self.run, {**settings, "levels": levels}, ("first-tree", "tokens"),
@@ -200,7 +207,8 @@ class Training:
             advance = self.report.step("embedding", encoder.batches(own))
             return {"vectors": encoder.embed(own, advance)}
 
-        return np.asarray(self.run.stage("embedding", self._chosen(ENCODER), ["data"], make)["vectors"])
+        settings = {**self._chosen((*ENCODER, "precision")), **self._encoder_files()}
+        return np.asarray(self.run.stage("embedding", settings, ["data"], make)["vectors"])
 
     def rankers(self, X: Features, data: Data) -> list[Ranker]:
         """The refined trees from Φ_cat and their rankers."""
@@ -232,6 +240,13 @@ class Training:
             for number in range(int(found["count"][0]))
         ]
 
+    def _encoder_files(self) -> dict[str, Any]:
+        """Names, sizes and times of an encoder's files, so that another one is noticed."""
+        path = Path(self.settings.encoder)
+        files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
+        facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+        return {"files": facts}
+
     def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(self.settings, name) for name in names}
 
@@ -244,15 +259,27 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
 
 
+def checked_texts(texts: Iterable[str]) -> list[str]:
+    """Texts as a list of strings that every tokenizer can read."""
+    made = list(texts)
+    for number, text in enumerate(made):
+        if not isinstance(text, str):
+            raise TreetopError(
+                f"document {number} is of type {type(text).__name__}, not a string: "
+                "texts must be strings"
+            )
+    return made
+
+
 def known_labels(y: Any, classes: np.ndarray) -> sp.csr_matrix:
     """Labels of validation documents as columns of the training's; others are left out."""
-    if sp.issparse(y) or isinstance(y, np.ndarray):
-        made = sp.csr_matrix(y, dtype=np.float32)
-        if made.shape[1] != classes.size:
-            raise TreetopError(
-                f"validation labels have {made.shape[1]} columns, expected {classes.size}"
-            )
-        return made
-    known = set(map(str, classes))
-    lines = [[name for name in line if name in known] for line in y]
-    return Vocabulary(list(map(str, classes))).encode(lines)
+    matrix = sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
+    if matrix and y.shape[1] != classes.size:
+        raise TreetopError(f"validation labels have {y.shape[1]} columns, expected {classes.size}")
+    Y, names = read_labels(y, list(map(str, classes)) if matrix else None)
+    numbers = {str(name): number for number, name in enumerate(classes)}
+    place = np.array([numbers.get(str(name), -1) for name in names])
+    found = sp.coo_matrix(Y)
+    kept = place[found.col] >= 0
+    cells = (found.row[kept], place[found.col[kept]])
+    return sp.csr_matrix((found.data[kept], cells), shape=(Y.shape[0], classes.size))

@@ -188,9 +188,14 @@ def test_an_ensemble_in_one_command_and_from_models(trained, encoder, tmp_path):
         (["--resume"], "--resume is for xr-transformer"),
         (["--encoder", "x"], "--encoder is for --model xr-transformer"),
         (["--ensemble"], "give --preset or --member"),
+        (["--combine", "mean"], "--combine mean: choose one of average, rank"),
+        (["--ensemble", "--preset", "eurlex-4k", "--encoder", "x"], "leave out --member, --encoder"),
         (["--ensemble", "--preset", "fast"], "preset 'fast' names no ensemble"),
         (["--model", "xr-linear", "--preset", "frozen"], "preset 'frozen' is for xr-transformer"),
-        (["--preset", "frozen", "--validation", "x", "--encoder", "e"], "no split 'x' to validate on"),
+        (
+            ["--preset", "frozen", "--validation", "x", "--encoder", "e"],
+            "no split 'x' with labels to validate on",
+        ),
         (["--preset", "frozen", "--encoder", "no/such"], "encoder 'no/such'"),
     ],
 )

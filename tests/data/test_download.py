@@ -129,10 +129,19 @@ def test_bombs_and_rubbish_are_refused(server, tmp_path, monkeypatch):
         get_dataset("eurlex-4k", tmp_path / "b", server.address)
 
 
+def test_an_archive_that_is_complete_is_not_fetched_again(server, tmp_path):
+    (tmp_path / "eurlex-4k.tar.gz").write_bytes(archive())
+    server.asked = []
+    assert (get_dataset("eurlex-4k", tmp_path, server.address) / "X.trn.txt").is_file()
+    assert server.asked == []
+
+
 def test_what_is_not_there(server, tmp_path):
     with pytest.raises(TreetopError, match="unknown data set 'eurlex': choose one of eurlex-4k"):
         get_dataset("eurlex", tmp_path)
     with pytest.raises(TreetopError, match="the server answers 404"):
         get_dataset("eurlex-4k", tmp_path, server.address.replace("{name}", "missing"))
+    with pytest.raises(TreetopError, match="not an address"):
+        get_dataset("eurlex-4k", tmp_path, "somewhere/{x}")
     with pytest.raises(TreetopError, match="cannot be fetched"):
         get_dataset("eurlex-4k", tmp_path, "http://127.0.0.1:9/{name}")

@@ -54,6 +54,13 @@ def test_a_text_is_the_mean_of_its_words():
     np.testing.assert_array_equal(found[1:], 0)
 
 
+def test_a_word_may_contain_spaces(tmp_path):
+    (tmp_path / "v").write_bytes(b"red 1 2\n. . . 3 4\n")
+    made = WordVectors.load(tmp_path / "v")
+    assert made.words == ["red", ". . ."]
+    np.testing.assert_array_equal(made.vectors, [[1, 2], [3, 4]])
+
+
 def test_fasttexts_binary_adds_parts_of_words(tmp_path):
     (tmp_path / "v.bin").write_bytes(fasttext_binary())
     made = WordVectors.load(tmp_path / "v.bin")

@@ -91,6 +91,10 @@ def test_budgets(budget, expected):
     assert steps_by_level(budget, 3, 1000, 100) == expected
 
 
+def test_an_epoch_of_few_documents_is_a_step_each():
+    assert sum(steps_by_level("20 epochs", 2, 50, 256)) == 20
+
+
 def test_bad_budgets():
     with pytest.raises(TreetopError, match="2 parts, but 3 levels are fine-tuned"):
         steps_by_level("3/4 steps", 3, 100, 10)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
+from treetop import store
 from treetop.cli import screen
 from treetop.cli.inspection import print_figures
 from treetop.cli.train import fit
@@ -34,6 +35,10 @@ the same line of mydata/train.labels (or use a CSV or JSONL file with the column
 
 def run_demo(output: Path | None, linear: bool = False) -> None:
     """Train, evaluate and show on the docstrings of the installed packages."""
+    if output is not None:
+        store.check_target(output)
+    if not linear:
+        require_torch()
     print("Data: the documentation of the scientific packages installed here. The text is what a")
     print("docstring says; the labels are the names of the parameters of the function it documents.\n")
     dataset = load_docstrings()
@@ -45,7 +50,6 @@ def run_demo(output: Path | None, linear: bool = False) -> None:
         print("\nOn the test documents:\n")
         screen.print_measures(result)
     else:
-        require_torch()
         baseline = result
         model, result = train_and_measure(treetop.XRTransformer(**DEMO_SETTINGS), dataset, test)
         print("\nOn the test documents, in per cent:\n")

@@ -17,6 +17,7 @@ from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
 from treetop.models import KINDS
 from treetop.progress import reporter
+from treetop.ranking.combining import COMBINE
 
 TRAINABLE = ("xr-linear", "xr-transformer")
 
@@ -60,6 +61,12 @@ class Order:
         """Settings of each model to train, and how they are combined."""
         common, combine = self.settings(), "average"
         changes: list[dict[str, Any]] = [{}]
+        if self.combine not in (None, *COMBINE):
+            raise TreetopError(f"--combine {self.combine}: choose one of {', '.join(COMBINE)}")
+        if self.ensemble and (self.members or self.encoder):
+            raise TreetopError(
+                "--ensemble takes the members from the preset: leave out --member, --encoder"
+            )
         if self.ensemble:
             if self.preset is None:
                 raise TreetopError(
@@ -112,10 +119,11 @@ def run_options(order: Order, dataset: Dataset, number: int) -> dict[str, Any]:
         return {}
     made: dict[str, Any] = {"run": run_folder(order.output, number), "resume": order.resume}
     held = dataset.splits.get(order.validation)
-    if held is not None and held.texts is not None and held.labels is not None:
-        made["validation"] = (held.texts, held.labels)
-    elif held is None and order.validation not in ("dev", "none"):
-        raise TreetopError(f"the data has no split {order.validation!r} to validate on")
+    labels = None if held is None else held.Y if held.labels is None else held.labels
+    if held is not None and held.texts is not None and labels is not None:
+        made["validation"] = (held.texts, labels)
+    elif order.validation not in ("dev", "none"):
+        raise TreetopError(f"the data has no split {order.validation!r} with labels to validate on")
     return made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import shutil
 import tarfile
 import tempfile
@@ -29,9 +30,13 @@ def get_dataset(
     target = folder / name
     if target.exists():
         return target
-    folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{name}.tar.gz"
-    download(address.format(name=name), archive, advance)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise TreetopError(f"{folder}: cannot be written ({error.strerror})") from None
+    if not archive.exists():
+        download(address.replace("{name}", name), archive, advance)
     unpack(archive, target)
     archive.unlink()
     return target
@@ -41,8 +46,8 @@ def download(address: str, target: Path, advance: Callable[[int, int], Any] | No
     """Fetch a file. A part that an earlier try has left is continued."""
     part = target.with_name(target.name + ".part")
     have = part.stat().st_size if part.exists() else 0
-    request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
     try:
+        request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
         with urllib.request.urlopen(request, timeout=60) as answer:
             if have and answer.status != 206:
                 have = 0  # the server cannot continue: begin again
@@ -57,7 +62,9 @@ def download(address: str, target: Path, advance: Callable[[int, int], Any] | No
         if error.code != 416:  # 416: nothing is left to fetch
             raise TreetopError(f"{address}: the server answers {error.code} {error.reason}") from None
         expected = have
-    except OSError as error:
+    except ValueError:
+        raise TreetopError(f"{address}: not an address: it begins with https://") from None
+    except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
         raise TreetopError(f"{address}: cannot be fetched ({reason}): try again, it goes on") from None
     if expected and have != expected:
@@ -78,7 +85,10 @@ def unpack(archive: Path, target: Path) -> None:
                     raise TreetopError(f"{archive}: unpacks to more than {LARGEST_UNPACKED >> 30} GiB")
                 opened.extract(member, work, filter="data")
         inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
-        (inner[0] if inner else work).rename(target)
+        folders = [path for path in work.iterdir() if path.is_dir()]
+        chosen = inner[0] if inner else folders[0] if len(folders) == 1 else work
+        chosen.chmod(0o755)
+        chosen.rename(target)
     except (tarfile.TarError, EOFError, OSError) as error:
         raise TreetopError(
             f"{archive}: not a readable archive ({error}): delete it and try again"

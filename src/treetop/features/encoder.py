@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from treetop.errors import TreetopError
 from treetop.features.devices import DeviceRagged, in_fitting_parts
-from treetop.features.pretrained import load_model, load_tokenizer, quiet
+from treetop.features.pretrained import file_of, load_model, load_tokenizer, quiet
 from treetop.features.subwords import Ragged, tokenize
 
 # Tokens that go through the encoder at once without gradients.
@@ -146,8 +146,8 @@ def longest_input(tokenizer: Any, model: Any) -> int:
 
 def default_pooling(source: str, model: Any) -> str:
     """What the model says of itself, the last token for XLNet, the mean for all others."""
-    path = Path(source) / "1_Pooling" / "config.json"
-    if path.is_file():
+    path = file_of(source, "1_Pooling/config.json")
+    if path is not None:
         stated = json.loads(path.read_text("utf-8"))
         if stated.get("pooling_mode_cls_token"):
             return "cls"

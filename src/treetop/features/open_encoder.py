@@ -32,7 +32,8 @@ def open_encoder(
 ) -> Any:  # fmt: skip
     """A `WordVectors` or an `Encoder` on its device. Both have `embed_texts`, `width` and `save`.
 
-    One that is to learn keeps float32 weights, whatever type it computes in.
+    One that is to learn or to be saved keeps float32 weights, whatever type it computes in. The
+    device of a saved model need not exist here.
     """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
@@ -41,7 +42,12 @@ def open_encoder(
     from treetop.features.encoder import Encoder
     from treetop.features.pretrained import find_encoder
 
-    place = pick_device(device)
+    try:
+        place = pick_device(device)
+    except TreetopError:
+        if to_learn:
+            raise
+        place = pick_device("auto")
     made = Encoder(find_encoder(name), pooling, max_length, dropout).to(place).eval()
     made.compute = pick_precision(precision, place)
     return made if to_learn else made.to(made.compute)

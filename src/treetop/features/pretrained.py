@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import transformers
-from torch import float32, nn
+from safetensors import SafetensorError
+from torch import float32, manual_seed, nn, random
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
     MODEL_FOR_MASKED_LM_MAPPING_NAMES,
     MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES,
 )
+from transformers.utils.hub import cached_file
 
 from treetop.errors import TreetopError
 
@@ -62,7 +64,7 @@ def explaining(source: str) -> Iterator[None]:
     try:
         with quiet():
             yield
-    except (OSError, ValueError, KeyError, ImportError) as error:
+    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
         reason = " ".join(str(error).split())[:200]
         if Path(source).is_dir():
             raise TreetopError(
@@ -73,6 +75,18 @@ def explaining(source: str) -> Iterator[None]:
         raise TreetopError(
             f"encoder {source!r}: no such folder, and not found on the Hub ({reason}): {OFFLINE}"
         ) from None
+
+
+def file_of(source: str, name: str) -> Path | None:
+    """A file of an encoder's folder, or of its place on the Hub; None if it has no such file."""
+    if Path(source).is_dir():
+        return path if (path := Path(source) / name).is_file() else None
+    try:
+        with quiet():
+            found = cached_file(source, name, _raise_exceptions_for_missing_entries=False)
+    except (OSError, ValueError):
+        return None
+    return None if found is None else Path(found)
 
 
 def load_tokenizer(source: str) -> Any:
@@ -97,7 +111,9 @@ def load_model(source: str, dropout: float) -> nn.Module:
     family: Any = AutoModel
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
         family = AutoModelForTextEncoding  # of the T5 family only the encoder
-    with explaining(source):
+    # Weights that a checkpoint lacks, such as a pooler's, are drawn at random: always the same.
+    with explaining(source), random.fork_rng(devices=[]):
+        manual_seed(0)
         return family.from_pretrained(source, config=config, dtype=float32)  # type: ignore[no-any-return]
 
 

@@ -90,6 +90,8 @@ def blocks_of_ids(
 def encode(tokenizer: Any, texts: list[str], max_length: int) -> list[list[int]]:
     """Token ids; an empty text still has its special tokens, or one padding token."""
     nothing = [tokenizer.pad_token_id or 0]
+    # Half a surrogate pair is no text that could be written down: replaced, as for the words.
+    texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     if getattr(tokenizer, "is_fast", False):
         # Straight to the library below, which here need not note where each token was in the text.
         backend = tokenizer.backend_tokenizer

@@ -110,9 +110,12 @@ def read_text(path: Path, file: IO[bytes]) -> tuple[list[str], np.ndarray]:
     for number, line in enumerate(file, start=1):
         if not line.strip():
             continue
-        word, _, values = line.decode("utf-8", "replace").rstrip().partition(" ")
+        parts = line.decode("utf-8", "replace").rstrip().split(" ")
+        # A word may contain spaces itself: from the second line on the number of values is known.
+        first = len(parts) - rows[0].size if rows and len(parts) > rows[0].size else 1
+        word, values = " ".join(parts[:first]), parts[first:]
         try:
-            row = np.array(values.split(), np.float32)
+            row = np.array(values, np.float32)
         except ValueError:
             raise TreetopError(f"{path}:{number}: not a word and its numbers") from None
         if (rows and row.size != rows[0].size) or row.size == 0:

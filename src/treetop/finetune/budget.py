@@ -14,6 +14,7 @@ GROWTH = math.sqrt(2)
 def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list[int]:
     """Steps of levels 1 … `levels`. One figure is shared out, finer levels get more."""
     figures, unit = parse_budget(budget)
+    batch = min(batch, documents)  # as `Batches` has it
     steps_a_unit = {"steps": 1.0, "samples": 1 / batch, "epochs": documents / batch}[unit]
     if len(figures) == 1:
         shares = [GROWTH**level for level in range(levels)]

@@ -77,7 +77,7 @@ class Keeper:
             "since_best": np.array([progress.since_best]),
         }
         write_marked(self.run.folder / CHECKPOINT, self.run.prints[f"level-{level.number}"], arrays)
-        self._write_history()
+        self.write_history()
         self.saved = time.monotonic()
 
     def looker(self, advance: Callable[..., Any], report: Silent) -> Callable[[dict[str, Any]], None]:
@@ -103,7 +103,7 @@ class Keeper:
 
     def finish(self) -> None:
         """Write the history as it stands at the end."""
-        self._write_history()
+        self.write_history()
         if self._board is not None:
             self._board.close()
 
@@ -113,7 +113,8 @@ class Keeper:
         lines = (self.run.folder / HISTORY).read_text("utf-8").splitlines()
         return [json.loads(line) for line in lines]
 
-    def _write_history(self) -> None:
+    def write_history(self) -> None:
+        """Write the history as it stands."""
         if self.run.folder is not None:
             text = history_text(self.history)
             write_whole(self.run.folder / HISTORY, lambda path: path.write_text(text, "utf-8"))

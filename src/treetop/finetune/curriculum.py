@@ -81,6 +81,7 @@ class Curriculum:
                     )
                 )
         self.keeper.finish()
+        self.encoder.eval()
         self.encoder.take_weights(dict(zip(self.masters.names, self.masters.master, strict=True)))
         return vectors
 
@@ -111,6 +112,7 @@ class Curriculum:
         self.keeper.restore(level)
         advance = self.report.step(f"fine-tuning, level {t} of {self.levels}", self.steps[t - 1])
         level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
+        self.keeper.write_history()
         self.report.step(f"embedding, level {t} of {self.levels}")
         learned = {f"encoder.{name}": values for name, values in self.masters.arrays().items()}
         learned["vectors"] = self.encoder.embed(self.train.tokens)

@@ -30,11 +30,11 @@ def pifa(
     features are kept.
     """
     members = sp.csr_matrix(Y.T, dtype=np.float32)
-    if weights is not None:
-        members.data = members.data * weights[members.indices]
     if normalize_rows:
         squares = np.bincount(members.indices, members.data**2, minlength=Y.shape[0])
         members.data = (members.data / np.sqrt(squares)[members.indices]).astype(np.float32)
+    if weights is not None:
+        members.data = members.data * weights[members.indices]
     dense = np.asarray(members @ X.dense, np.float32)
     squares = np.einsum("ij,ij->i", dense, dense).astype(np.float64)
     sparse, scales = unit_sums(members, X.sparse, squares, threads, largest)

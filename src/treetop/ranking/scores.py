@@ -10,19 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treetop.config import SCORES
 from treetop.errors import TreetopError
 from treetop.kernels import search
-
-NAMES = (
-    "auto",
-    "l1-hinge",
-    "l2-hinge",
-    "l3-hinge",
-    "sigmoid",
-    "log-l3-hinge",
-    "log-sigmoid",
-    "identity",
-)
 
 
 class ScoreKind(NamedTuple):
@@ -55,4 +45,4 @@ def score_kind(name: str, depth: int = 2) -> ScoreKind:
         return ScoreKind(search.SIGMOID, 1, search.ADD, not log)
     if name == "identity":
         return ScoreKind(search.IDENTITY, 1, search.LAST, False)
-    raise TreetopError(f"score {name!r} is not known: choose one of {', '.join(NAMES)}")
+    raise TreetopError(f"score {name!r} is not known: choose one of {', '.join(SCORES)}")
