@@ -4,7 +4,7 @@
 
 Every variant gets the same steps in all. Figures are of the split dev: nothing here is chosen on the
 test set. Stages that two variants share are done once (`--run`), so seconds are of what each one adds.
-`--only NAME` runs one study, `--set` changes settings of all (smaller steps for a trial).
+`--only NAME` runs one study or one variant, `--set` changes settings of all (smaller steps for a trial).
 """
 
 import argparse
@@ -101,7 +101,7 @@ def main():
     made |= {"data": given.data.name, "split": given.split, **versions()}
     done = {}
     for study, name, kind, settings in variants(labels, given.encoder, given.vectors):
-        if given.only and study not in given.only:
+        if given.only and study not in given.only and name not in given.only:
             continue
         if kind == "xr-transformer":
             settings = {**settings, **changes}
