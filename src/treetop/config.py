@@ -112,9 +112,12 @@ class TransformerSettings(LinearSettings):
     pooling: str = "auto"  # token vectors to one vector: mean, cls, pooler, last; auto: by model
     max_length: int = 256  # tokens of a text that the encoder reads
     words: bool = True  # words beside the encoder in the rankers; False: Φ_dnn alone
-    dense_weight: float = 0.7  # length of the encoder's half of Φ_cat; the paper's is 1
+    dense_weight: float = 0.5  # length of the encoder's half of Φ_cat; the paper's is 1
     center: bool = True  # subtract the mean vector from that half first; not in the paper
     fine_tune: bool = True  # False: the encoder stays as it is, the paper's Pre-Trained
+    # Refined tree and rankers, where they differ from XRLinear's
+    branching: int = 64  # children a node of an auto tree has at most
+    threshold: float = 0.07  # weights below are dropped
     # Fine-tuning on the levels of a preliminary tree
     first_tree: str = "auto"  # such as 16-256-L; without the L the labels are left to the ranker
     largest_level: int = 32_768  # a level with more nodes is left to the ranker
