@@ -4,7 +4,7 @@
 
 Every variant gets the same steps in all. Figures are of the split dev: nothing here is chosen on the
 test set. Stages that two variants share are done once (`--run`), so seconds are of what each one adds.
-`--only NAME` runs one study or one variant, `--set` changes settings of all (smaller steps for a trial).
+`--only NAME` runs one study or variant, `--set` changes settings of all (fewer steps for a trial).
 """
 
 import argparse
