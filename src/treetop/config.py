@@ -159,6 +159,7 @@ CHOICES = {
     "pooling": ("auto", "mean", "cls", "pooler", "last"),
     "tune_loss": ("squared-hinge", "hinge", "bce"),
     "precision": ("auto", "fp32", "bf16"),
+    "score_transform": SCORES,
 }
 POSITIVE = (
     *("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf"),
@@ -221,10 +222,6 @@ def check_rest(settings: LinearSettings) -> None:
         raise TreetopError(f"branching is {settings.branching}: it must be at least 2")
     if settings.seed < 0:
         raise TreetopError(f"seed is {settings.seed}: it must be at least 0")
-    if settings.score_transform not in SCORES:
-        raise TreetopError(
-            f"score_transform is {settings.score_transform!r}: choose one of {', '.join(SCORES)}"
-        )
 
 
 def check_shares(settings: TransformerSettings) -> None:

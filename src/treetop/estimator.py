@@ -15,7 +15,7 @@ from treetop.config import LinearSettings, make_settings, to_json, unknown_setti
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
-from treetop.inputs import check_shape, is_text, read_features, read_labels
+from treetop.inputs import check_shape, is_label_matrix, is_text, read_features, read_labels
 from treetop.labels.tree import Tree
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model_card import model_card
@@ -126,8 +126,7 @@ class Estimator:
 
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
-        matrix = sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
-        own = matrix and y.shape[1] == len(self.classes_)
+        own = is_label_matrix(y) and y.shape[1] == len(self.classes_)
         Y, names = read_labels(y, list(map(str, self.classes_)) if own else None)
         order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
         columns = np.array([order.numbers[str(name)] for name in names], np.int64)
@@ -177,21 +176,13 @@ class Estimator:
             (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
             if self.tfidf_ is not None:
                 store.write_arrays(target / "tfidf.safetensors", self.tfidf_.arrays())
-            numbered = list(enumerate(self.rankers_))
-            store.write_arrays(target / "tree.safetensors", {
-                **{f"{n}.label_of": ranker.tree.label_of for n, ranker in numbered},
-                **{
-                    f"{n}.child_ptr.{level}": pointers
-                    for n, ranker in numbered
-                    for level, pointers in enumerate(ranker.tree.child_ptr)
-                },
-                "train_counts": self.train_counts_,
-            })  # fmt: skip
-            store.write_arrays(target / "ranker.safetensors", {
-                f"{n}.{name}": values
-                for n, ranker in numbered
-                for name, values in ranker.weights.arrays.items()
-            })  # fmt: skip
+            shape = {"train_counts": self.train_counts_}
+            weights: dict[str, np.ndarray] = {}
+            for number, ranker in enumerate(self.rankers_):
+                shape |= store.prefixed(str(number), ranker.tree.arrays())
+                weights |= store.prefixed(str(number), ranker.weights.arrays)
+            store.write_arrays(target / "tree.safetensors", shape)
+            store.write_arrays(target / "ranker.safetensors", weights)
             self._save_more(target)
             facts = {
                 "model": self.kind,
@@ -225,13 +216,14 @@ class Estimator:
         model.classes_ = np.array(names, dtype=object)
         arrays = store.read_arrays(folder / "ranker.safetensors")
         shape = store.read_arrays(folder / "tree.safetensors")
-        model.rankers_ = []
-        for number, sizes in enumerate(config["trees"]):
-            levels = range(sizes.count("-") + 1)
-            pointers = tuple(shape[f"{number}.child_ptr.{level}"] for level in levels)
-            weights = {one.name: arrays[f"{number}.{one.name}"] for one in fields(Weights)}
-            made = Tree(pointers, shape[f"{number}.label_of"])
-            model.rankers_.append(Ranker(made, Weights(**weights), settings.ranker()))
+        model.rankers_ = [
+            Ranker(
+                Tree.from_arrays(store.part(shape, str(number))),
+                Weights(**store.part(arrays, str(number))),
+                settings.ranker(),
+            )
+            for number in range(len(config["trees"]))
+        ]
         model.tfidf_ = None
         if config["text"]:
             learned = store.read_arrays(folder / "tfidf.safetensors")

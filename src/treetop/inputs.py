@@ -49,7 +49,7 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
         y = np.asarray(y)
     if y is None:
         raise TreetopError("requires y to be passed, but the target y is None")
-    if sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2):
+    if is_label_matrix(y):
         Y = label_matrix(y)
         names = label_names if label_names is not None else range(Y.shape[1])
         if len(names) != Y.shape[1]:
@@ -68,6 +68,11 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
     classes = np.array(vocabulary.names, dtype=object)
     check_names(classes)
     return vocabulary.encode(lines), classes
+
+
+def is_label_matrix(y: Any) -> bool:
+    """Whether labels are given as documents x labels."""
+    return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
 
 
 def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:

@@ -8,9 +8,6 @@ from typing import Any
 def model_card(facts: dict[str, Any]) -> str:
     """What the model is, how it was made, how well it does, how to use it."""
     settings = facts["settings"]
-    measured = {name: v for name, v in facts["metrics"].items() if isinstance(v, float)}
-    rows = "".join(f"| {name} | {100 * value:.2f} |\n" for name, value in measured.items())
-    table = f"\n## Measured, in per cent\n\n| measure | value |\n| --- | --- |\n{rows}" if rows else ""
     listed = "".join(f"- `{name}`: {value}\n" for name, value in settings.items())
     return f"""# A treetop model
 
@@ -23,7 +20,7 @@ import treetop
 model = treetop.load("path/to/this/folder")
 model.predict(["a text"], k=5)
 ```
-{table}
+{measured(facts)}
 ## Settings
 
 {listed}
@@ -36,9 +33,6 @@ probabilities.
 
 def ensemble_card(facts: dict[str, Any]) -> str:
     """What the ensemble is made of and how to use it."""
-    measured = {name: v for name, v in facts["metrics"].items() if isinstance(v, float)}
-    rows = "".join(f"| {name} | {100 * value:.2f} |\n" for name, value in measured.items())
-    table = f"\n## Measured, in per cent\n\n| measure | value |\n| --- | --- |\n{rows}" if rows else ""
     listed = "".join(f"- `member-{n}`: {kind}\n" for n, kind in enumerate(facts["members"]))
     return f"""# A treetop ensemble
 
@@ -51,4 +45,11 @@ import treetop
 model = treetop.load("path/to/this/folder")
 model.predict(["a text"], k=5)
 ```
-{table}"""
+{measured(facts)}"""
+
+
+def measured(facts: dict[str, Any]) -> str:
+    """The measures as a section of their own, or nothing."""
+    figures = {name: v for name, v in facts["metrics"].items() if isinstance(v, float)}
+    rows = "".join(f"| {name} | {100 * value:.2f} |\n" for name, value in figures.items())
+    return f"\n## Measured, in per cent\n\n| measure | value |\n| --- | --- |\n{rows}" if rows else ""

@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,6 +75,17 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise TreetopError(f"{path}: not a readable safetensors file ({error})") from None
     return arrays
+
+
+def prefixed(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays with `name` and a dot before their names."""
+    return {f"{name}.{key}": values for key, values in arrays.items()}
+
+
+def part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    """The inverse of `prefixed`: arrays whose names begin with `name` and a dot, without that."""
+    start = f"{name}."
+    return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}
 
 
 def checksum(path: Path) -> str:

@@ -16,13 +16,15 @@ from treetop.features.hybrid import Features, features
 from treetop.features.open_encoder import is_word_vectors, open_encoder
 from treetop.features.subwords import Ragged
 from treetop.features.tfidf import Tfidf
+from treetop.features.tokens import check_text
 from treetop.forest import label_features, train_forest
-from treetop.inputs import check_rows, read_labels, read_weights
+from treetop.inputs import check_rows, is_label_matrix, read_labels, read_weights
 from treetop.labels import tree as trees
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker
 from treetop.runs import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
+from treetop.store import part, prefixed
 
 WORDS = (
     *("ngrams", "min_df", "max_df", "max_features", "sublinear", "stop_words", "lowercase"),
@@ -112,11 +114,14 @@ class Training:
             tfidf = Tfidf(analysers, threads)
             X = features(tfidf.fit_transform(data.texts)).sparse
             held = features(tfidf.transform(data.held_texts)).sparse
-            learned = {f"tfidf.{name}": values for name, values in tfidf.arrays().items()}
-            return {**learned, **csr_to_arrays(X, "X"), **csr_to_arrays(held, "held")}
+            return {
+                **prefixed("tfidf", tfidf.arrays()),
+                **csr_to_arrays(X, "X"),
+                **csr_to_arrays(held, "held"),
+            }
 
         found = self.run.stage("text-features", self._chosen(WORDS), ["data"], make)
-        learned = {n.removeprefix("tfidf."): v for n, v in found.items() if n.startswith("tfidf.")}
+        learned = part(found, "tfidf")
         X = csr_from_arrays(found, "X")
         check_rows(features(X), data.Y)
         return Tfidf.from_arrays(analysers, learned, threads), X, csr_from_arrays(found, "held")
@@ -218,7 +223,7 @@ class Training:
             made = train_forest(X, data.Y, data.weights, chosen, self.threads, self.report)
             arrays = {"count": np.array([len(made)])}
             for number, ranker in enumerate(made):
-                arrays |= {f"{number}.{name}": values for name, values in ranker.arrays().items()}
+                arrays |= prefixed(str(number), ranker.arrays())
             return arrays
 
         last = [name for name in self.run.prints if name.startswith("level-") or name == "embedding"][
@@ -228,17 +233,8 @@ class Training:
             (*RANKER, *REFINED_TREE, *LABEL_FEATURES, "dense_weight", "center", "words")
         )
         found = self.run.stage("rankers", settings, [last, "text-features"], make)
-        return [
-            Ranker.from_arrays(
-                {
-                    n.removeprefix(f"{number}."): v
-                    for n, v in found.items()
-                    if n.startswith(f"{number}.")
-                },
-                chosen.ranker(),
-            )
-            for number in range(int(found["count"][0]))
-        ]
+        count = int(found["count"][0])
+        return [Ranker.from_arrays(part(found, str(n)), chosen.ranker()) for n in range(count)]
 
     def _encoder_files(self) -> dict[str, Any]:
         """Names, sizes and times of an encoder's files, so that another one is noticed."""
@@ -260,20 +256,16 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Texts as a list of strings that every tokenizer can read."""
+    """Texts as a list; anything else than a string is an error before any work is done."""
     made = list(texts)
     for number, text in enumerate(made):
-        if not isinstance(text, str):
-            raise TreetopError(
-                f"document {number} is of type {type(text).__name__}, not a string: "
-                "texts must be strings"
-            )
+        check_text(text, number)
     return made
 
 
 def known_labels(y: Any, classes: np.ndarray) -> sp.csr_matrix:
     """Labels of validation documents as columns of the training's; others are left out."""
-    matrix = sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
+    matrix = is_label_matrix(y)
     if matrix and y.shape[1] != classes.size:
         raise TreetopError(f"validation labels have {y.shape[1]} columns, expected {classes.size}")
     Y, names = read_labels(y, list(map(str, classes)) if matrix else None)

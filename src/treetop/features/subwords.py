@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treetop.errors import TreetopError
+from treetop.features.tokens import check_text
 
 TEXTS_A_BLOCK = 2048
 SPOOL_BYTES = 1 << 30
@@ -66,11 +66,7 @@ def blocks_of_ids(
     remaining, done = iter(texts), 0
     while block := list(islice(remaining, TEXTS_A_BLOCK)):
         for number, text in enumerate(block):
-            if not isinstance(text, str):
-                raise TreetopError(
-                    f"document {done + number} is of type {type(text).__name__}, not a string: "
-                    "texts must be strings"
-                )
+            check_text(text, done + number)
         done += len(block)
         cut = [beginning(text, CHARACTERS_A_TOKEN * max_length) for text in block]
         rows = encode(tokenizer, cut, max_length)

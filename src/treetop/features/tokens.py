@@ -52,16 +52,20 @@ class Reading:
         return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
 
+def check_text(text: object, number: int) -> None:
+    """Raise if document `number` is no text."""
+    if not isinstance(text, str):
+        raise TreetopError(
+            f"document {number} is of type {type(text).__name__}, not a string: texts must be strings"
+        )
+
+
 def blocks_of_text(texts: Iterable[str]) -> Iterator[list[str]]:
     """Lists of documents of some megabytes each."""
     block: list[str] = []
     size = 0
     for number, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TreetopError(
-                f"document {number} is of type {type(text).__name__}, not a string: "
-                "texts must be strings"
-            )
+        check_text(text, number)
         if len(text) > LARGEST_DOCUMENT:
             raise TreetopError(f"document {number} has {len(text):,} characters: over the limit")
         block.append(text)

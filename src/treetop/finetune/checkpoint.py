@@ -12,6 +12,7 @@ import numpy as np
 from treetop.finetune.level import Level
 from treetop.progress import Silent
 from treetop.runs import Arrays, Run, history_text, read_marked, write_marked, write_whole
+from treetop.store import part, prefixed
 
 CHECKPOINT = "checkpoint.safetensors"
 HISTORY = "history.jsonl"
@@ -67,11 +68,11 @@ class Keeper:
             return
         progress = level.progress
         arrays = {
-            **{f"encoder.{name}": values for name, values in level.masters.arrays().items()},
+            **prefixed("encoder", level.masters.arrays()),
             "head.weight": level.head.weight.detach().cpu().numpy(),
             "head.bias": level.head.bias.detach().cpu().numpy(),
-            **{f"adam.{name}": values for name, values in level.adam.arrays().items()},
-            **{f"best.{name}": values for name, values in progress.best_weights.items()},
+            **prefixed("adam", level.adam.arrays()),
+            **prefixed("best", progress.best_weights),
             "step": np.array([progress.step]),
             "score": np.array([progress.best]),
             "since_best": np.array([progress.since_best]),
@@ -118,15 +119,6 @@ class Keeper:
         if self.run.folder is not None:
             text = history_text(self.history)
             write_whole(self.run.folder / HISTORY, lambda path: path.write_text(text, "utf-8"))
-
-
-def part(arrays: Arrays, name: str) -> Arrays:
-    """Arrays whose names begin with `name` and a dot, without that."""
-    return {
-        key.removeprefix(f"{name}."): value
-        for key, value in arrays.items()
-        if key.startswith(f"{name}.")
-    }
 
 
 def board(folder: str | None) -> Any:

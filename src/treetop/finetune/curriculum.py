@@ -17,7 +17,7 @@ from treetop.features.hybrid import Features, cat, center_of, features
 from treetop.features.subwords import Ragged
 from treetop.finetune.batches import Batches
 from treetop.finetune.budget import steps_by_level
-from treetop.finetune.checkpoint import Keeper, part
+from treetop.finetune.checkpoint import Keeper
 from treetop.finetune.head import Head
 from treetop.finetune.level import Level
 from treetop.finetune.optimizer import Masters
@@ -25,9 +25,10 @@ from treetop.finetune.targets import Targets
 from treetop.labels.relevance import all_levels, positive_weights
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
-from treetop.ranking.ranker import predicted_nodes, shortlist
+from treetop.ranking.ranker import all_below_root, predicted_nodes, shortlist
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights
+from treetop.store import part, prefixed
 
 ROWS_VALIDATED = 1024
 MATCHER_PASSES = 5
@@ -58,6 +59,9 @@ class Curriculum:
         self.masters = Masters(encoder, precision)
         self.tokens = DeviceRagged(train.tokens, self.device, encoder.tokenizer.pad_token_id)
         self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)
+        self.matcher_relevance = self.relevance
+        if settings.cost_sensitive != settings.tune_cost_sensitive:
+            self.matcher_relevance = all_levels(train.Y, tree, settings.cost_sensitive)
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
     def learn(self) -> np.ndarray:
@@ -72,14 +76,12 @@ class Curriculum:
             vectors = np.asarray(learned["vectors"])
             self.center = center_of(vectors) if self.settings.center else None
             if t < self.levels:
-                clusters = self.match(t, M, vectors)
-                P, P_held = (
-                    self.top(clusters, t, documents, vectors_of, above)
-                    for documents, vectors_of, above in (
-                        (self.train, vectors, P),
-                        (self.held, learned.get("held"), P_held),
-                    )
-                )
+                X = self.phi_cat(self.train, vectors)
+                clusters = self.match(t, M, X)
+                P = self.top(clusters, t, X, P)
+                if self.held is not None:
+                    held = self.phi_cat(self.held, np.asarray(learned["held"]))
+                    P_held = self.top(clusters, t, held, P_held)
         self.keeper.finish()
         self.encoder.eval()
         self.encoder.take_weights(dict(zip(self.masters.names, self.masters.master, strict=True)))
@@ -114,7 +116,7 @@ class Curriculum:
         level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
         self.keeper.write_history()
         self.report.step(f"embedding, level {t} of {self.levels}")
-        learned = {f"encoder.{name}": values for name, values in self.masters.arrays().items()}
+        learned = prefixed("encoder", self.masters.arrays())
         learned["vectors"] = self.encoder.embed(self.train.tokens)
         if self.held is not None:
             learned["held"] = self.encoder.embed(self.held.tokens)
@@ -137,30 +139,25 @@ class Curriculum:
         weight = np.concatenate([cluster.dense.T for cluster in clusters])
         return weight, np.concatenate([cluster.biases for cluster in clusters])
 
-    def match(self, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> list[ClusterWeights]:
+    def match(self, t: int, M: sp.csr_matrix | None, X: Features) -> list[ClusterWeights]:
         """W[t] by the linear solver on Φ_cat(θ[t]): it predicts what the next level is trained on."""
         if M is None:
-            M = all_below_root(self.train.Y.shape[0])
-        R = all_levels(self.train.Y, self.tree, self.settings.cost_sensitive)[t - 1]
-        X = self.phi_cat(self.train.tfidf, vectors)
+            M = all_below_root(X.rows)
         return solve_level(
-            X, R, M, self.tree.child_ptr[t - 1], self.matcher_settings(), self.settings.seed + t,
-            self.threads, self.report, f"matcher, level {t} of {self.levels}", self.train.weights,
+            X, self.matcher_relevance[t - 1], M, self.tree.child_ptr[t - 1], self.matcher_settings(),
+            self.settings.seed + t, self.threads, self.report, f"matcher, level {t} of {self.levels}",
+            self.train.weights,
         )  # fmt: skip
 
     def top(
-        self, clusters: list[ClusterWeights], t: int, documents: Documents | None,
-        vectors: np.ndarray | None, above: sp.csr_matrix | None,
-    ) -> sp.csr_matrix | None:  # fmt: skip
+        self, clusters: list[ClusterWeights], t: int, X: Features, above: sp.csr_matrix | None
+    ) -> sp.csr_matrix:
         """P[t] = Top(W[t]ᵀ Φ_cat(θ[t]), k) among the children of P[t-1]."""
-        if documents is None or vectors is None:
-            return None
-        X = self.phi_cat(documents.tfidf, np.asarray(vectors))
         return predicted_nodes(clusters, X, self.tree, t, self.matcher_settings(), self.threads, above)
 
-    def phi_cat(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
+    def phi_cat(self, documents: Documents, vectors: np.ndarray) -> Features:
         """Φ_cat(θ[t]); its center is that of the documents learned from."""
-        return cat(tfidf, vectors, self.settings.dense_weight, self.center)
+        return cat(documents.tfidf, vectors, self.settings.dense_weight, self.center)
 
     def matcher_settings(self) -> RankerSettings:
         """The final ranker's, with the beam of fine-tuning and fewer passes: only P is wanted."""
@@ -192,11 +189,6 @@ class Curriculum:
             return float(right) / tokens.rows
 
         return measure
-
-
-def all_below_root(documents: int) -> sp.csr_matrix:
-    """M[1] by cluster: every document belongs to the root."""
-    return sp.csr_matrix(np.ones((documents, 1), np.float32))
 
 
 def freeze_unused(encoder: Encoder) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
+from treetop.store import part, prefixed
 
 
 def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -> sp.csr_matrix:
@@ -31,6 +32,11 @@ def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -
     if positive is None:
         return binarize(predicted)
     return binarize(sp.csr_matrix(binarize(predicted) + binarize(positive)))
+
+
+def all_below_root(documents: int) -> sp.csr_matrix:
+    """M[1] by cluster: every document is trained on the root's children."""
+    return sp.csr_matrix(np.ones((documents, 1), np.float32))
 
 
 @dataclass(frozen=True)
@@ -73,13 +79,12 @@ class Ranker:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Tree and weights by name."""
-        return {**self.tree.arrays(), **{f"weights.{n}": v for n, v in self.weights.arrays.items()}}
+        return {**self.tree.arrays(), **prefixed("weights", self.weights.arrays)}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], settings: RankerSettings) -> Ranker:
         """The inverse of `arrays`."""
-        weights = Weights(**{one.name: arrays[f"weights.{one.name}"] for one in fields(Weights)})
-        return cls(Tree.from_arrays(arrays), weights, settings)
+        return cls(Tree.from_arrays(arrays), Weights(**part(arrays, "weights")), settings)
 
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
         """Mark these nodes and all above them."""
@@ -109,7 +114,7 @@ def train_ranker(
         settings = replace(settings, bias=1.0 if tree.depth == 1 else 0.0)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
     clusters: list[ClusterWeights] = []
-    M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
+    M = all_below_root(X.rows)
     for level, R in enumerate(relevance, start=1):
         clusters += solve_level(
             *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
