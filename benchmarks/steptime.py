@@ -135,6 +135,7 @@ def main():
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--dropout", type=float, default=0.1)
     parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--plain", action="store_true", help="PyTorch's own layers, no CUDA graphs")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     device = pick_device(given.device)
@@ -142,6 +143,11 @@ def main():
     encoder = Encoder(find_encoder(given.encoder), "mean", given.tokens, given.dropout).to(device)
     encoder.model.pooler and encoder.model.pooler.requires_grad_(False)
     precision = pick_precision("auto", device)
+    if device.type == "cuda" and not given.plain:
+        from treetop.finetune.fused import speed_up
+
+        speed_up(encoder.model)
+    settings = replace(settings, cuda_graphs=not given.plain)
     level = make_level(
         encoder, device, precision, given.batch, given.tokens, given.nodes, 10_000, settings
     )

@@ -143,6 +143,8 @@ class TransformerSettings(LinearSettings):
     # The machine
     device: str = "auto"  # auto, cpu, cuda, cuda:1, mps
     precision: str = "auto"  # auto: bf16 where the GPU has it, else fp32; fp32 or bf16
+    cuda_graphs: bool = True  # on a GPU record a step and replay it: small encoders wait for the host
+    fused_layers: bool = True  # on a GPU with Triton: faster gradients of layer norms and biases
     fallback: bool = False  # go on with the CPU if the GPU fails
     checkpoint_minutes: float = 5.0  # between checkpoints of a run that has a folder
     tensorboard: str | None = None  # folder for TensorBoard

@@ -56,6 +56,8 @@ class Curriculum:
         self.settings, self.threads, self.report, self.keeper = settings, threads, report, keeper
         self.device = next(encoder.parameters()).device
         freeze_unused(encoder)
+        if settings.fused_layers and self.device.type == "cuda":
+            use_fused_layers(encoder)
         self.masters = Masters(encoder, precision)
         self.tokens = DeviceRagged(train.tokens, self.device, encoder.tokenizer.pad_token_id)
         self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)
@@ -181,7 +183,7 @@ class Curriculum:
             right = torch.zeros((), device=self.device)
             for rows in np.array_split(np.arange(tokens.rows), -(-tokens.rows // ROWS_VALIDATED)):
                 on_device = torch.from_numpy(rows).to(self.device)
-                relevance, listed, _ = targets(rows, on_device)
+                relevance, listed, _ = targets(on_device)
                 logits = torch.nn.functional.linear(vectors[on_device], head.weight, head.bias)
                 if listed is not None:
                     logits = logits.masked_fill(listed == 0, -torch.inf)
@@ -189,6 +191,15 @@ class Curriculum:
             return float(right) / tokens.rows
 
         return measure
+
+
+def use_fused_layers(encoder: Encoder) -> None:
+    """Exchange layers for those with faster gradients, where Triton is installed."""
+    try:
+        from treetop.finetune.fused import speed_up
+    except ImportError:
+        return
+    speed_up(encoder.model)
 
 
 def freeze_unused(encoder: Encoder) -> None:

@@ -23,6 +23,8 @@ from treetop.finetune.targets import Targets
 
 # Steps between two looks at the losses: a look makes the host wait for the device.
 STEPS_BETWEEN_LOOKS = 25
+# Widths of batches are multiples of this, unless all documents are as long.
+WIDTH_STEP = 16
 
 
 @dataclass
@@ -58,6 +60,11 @@ class Level:
             chosen.clip,
         )  # fmt: skip
         self.micro = self.batches.batch
+        self.recorder: Callable[[Tensor, int, bool], Tensor] | None = None
+        if self.head.weight.device.type == "cuda" and chosen.cuda_graphs:
+            from treetop.finetune.graphs import Recorder
+
+            self.recorder = Recorder(self.whole_step)
         self.documents = self.batches.lengths.size
         self.losses = torch.zeros(self.steps, device=self.head.weight.device)
         self.looked = self.progress.step
@@ -97,42 +104,64 @@ class Level:
     def step(self, step: int, say: Callable[[str], None]) -> Tensor:
         """One step on its batch; the batch is cut in parts where memory is short."""
         rows = self.batches[step]
+        self.adam.set_rate(rate_at(step, self.steps, self.settings.warmup))
         while True:
             # Seeded anew: a step's dropout does not depend on what was before it.
             torch.manual_seed(seed_of(self.settings.seed, self.number, step))
             try:
+                if self.recorder is not None and self.micro >= rows.size:
+                    return self.recorder(*self.located(rows))
                 loss = self.gradients(rows)
                 break
             except RuntimeError as error:
                 if not is_out_of_memory(error) or self.micro == 1:
                     raise
                 self.adam.forget_gradients()
+                self.recorder = None
                 self.micro = -(-self.micro // 2)
                 torch.cuda.empty_cache()
                 say(f"out of memory: batches of {rows.size} go in parts of {self.micro} from here on")
-        self.adam.step(rate_at(step, self.steps, self.settings.warmup))
+        self.adam.step()
         return loss
+
+    def located(self, rows: np.ndarray) -> tuple[Tensor, int, bool]:
+        """Documents as the device takes them, tokens of the longest, and whether all are as long."""
+        lengths = self.batches.lengths[rows]
+        longest, full = int(lengths.max()), bool(lengths.max() == lengths.min())
+        width = longest if full else -(-longest // WIDTH_STEP) * WIDTH_STEP
+        on_device = torch.from_numpy(rows).to(self.head.weight.device, non_blocking=True)
+        return on_device, min(width, self.encoder.max_length), full
 
     def gradients(self, rows: np.ndarray) -> Tensor:
         """Gradients of the mean loss of `rows` plus λ/N ‖W‖², and the mean loss."""
-        settings = self.settings
-        penalty = settings.tune_lambda / self.documents * self.head.penalty()
-        penalty.backward()  # type: ignore[no-untyped-call]
-        total = torch.zeros((), device=penalty.device)
+        self.penalize()
+        total = torch.zeros((), device=self.head.weight.device)
         for start in range(0, rows.size, self.micro):
-            part = rows[start : start + self.micro]
-            on_device = torch.from_numpy(part).to(penalty.device, non_blocking=True)
-            lengths = self.batches.lengths[part]
-            width, full = int(lengths.max()), bool(lengths.max() == lengths.min())
-            logits = self.head(self.encoder(*self.tokens.padded(on_device, width, full)))
-            relevance, listed, weights = self.targets(part, on_device)
-            losses = level_loss(
-                settings.tune_loss, logits, relevance, listed, settings.tune_alpha, weights
-            )
-            loss = losses.sum() / rows.size
-            loss.backward()  # type: ignore[no-untyped-call]
-            total += loss.detach()
+            total += self.part(*self.located(rows[start : start + self.micro]), rows.size)
         return total
+
+    def penalize(self) -> None:
+        """Gradients of λ/N ‖W‖²."""
+        penalty = self.settings.tune_lambda / self.documents * self.head.penalty()
+        penalty.backward()  # type: ignore[no-untyped-call]
+
+    def part(self, rows: Tensor, width: int, full: bool, batch: int) -> Tensor:
+        """Gradients of the loss of some rows of a batch, and that loss divided by the batch."""
+        logits = self.head(self.encoder(*self.tokens.padded(rows, width, full)))
+        relevance, listed, weights = self.targets(rows)
+        losses = level_loss(
+            self.settings.tune_loss, logits, relevance, listed, self.settings.tune_alpha, weights
+        )
+        loss = losses.sum() / batch
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def whole_step(self, rows: Tensor, width: int, full: bool) -> Tensor:
+        """A step on a whole batch: nothing in it waits for the device, so it can be recorded."""
+        self.penalize()
+        loss = self.part(rows, width, full, len(rows))
+        self.adam.step()
+        return loss
 
     def look(self, started: float) -> dict[str, Any]:
         """Figures of the steps since the last look; stops the run if a loss is not a number."""

@@ -79,14 +79,25 @@ class Adam:
             {"params": list(head.parameters()), "base": rate * head_rate, "weight_decay": 0.0},
         ]
         self.weights = [weight for group in groups for weight in group["params"]]  # type: ignore[attr-defined]
-        self.adam = torch.optim.AdamW(groups, lr=rate, fused=True)
+        # On a GPU the rate is a tensor, so that a recorded step can be replayed with another one.
+        device = self.weights[0].device
+        on_gpu = device.type == "cuda"
+        for group in groups:
+            group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
+        self.adam = torch.optim.AdamW(groups, fused=True, capturable=on_gpu)
 
-    def step(self, factor: float) -> None:
-        """One step at `factor` of the learning rate; gradients are gone afterwards."""
+    def set_rate(self, factor: float) -> None:
+        """From here on go at `factor` of the learning rate."""
+        for group in self.adam.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(factor * group["base"])
+            else:
+                group["lr"] = factor * group["base"]
+
+    def step(self) -> None:
+        """One step; gradients are gone afterwards."""
         self.encoder.take_gradients()
         nn.utils.clip_grad_norm_(self.weights, self.clip, foreach=True)
-        for group in self.adam.param_groups:
-            group["lr"] = factor * group["base"]
         self.adam.step()
         self.adam.zero_grad(set_to_none=True)
         self.encoder.give_weights()

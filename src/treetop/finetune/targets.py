@@ -19,16 +19,15 @@ class DeviceRows:
         self.counts = to_device(np.diff(matrix.indptr).astype(np.int64), device)
         self.indices = to_device(matrix.indices.astype(np.int32), device)
         self.values = to_device(matrix.data.astype(np.float32), device)
-        self.host_counts = np.diff(matrix.indptr)
+        self.widest = int(np.diff(matrix.indptr).max(initial=0))
 
-    def dense(self, rows: np.ndarray, on_device: Tensor) -> Tensor:
-        """Some rows as a dense matrix. The host knows how wide they are: nothing waits."""
-        widest = int(self.host_counts[rows].max(initial=0))
-        made = torch.zeros(rows.size, self.columns + 1, device=on_device.device)
-        if widest:
-            places = torch.arange(widest, device=on_device.device)
-            inside = places < self.counts[on_device][:, None]
-            at = torch.where(inside, self.starts[on_device][:, None] + places, 0)
+    def dense(self, rows: Tensor) -> Tensor:
+        """Some rows as a dense matrix. As wide as the widest of all: nothing waits for the device."""
+        made = torch.zeros(len(rows), self.columns + 1, device=rows.device)
+        if self.widest:
+            places = torch.arange(self.widest, device=rows.device)
+            inside = places < self.counts[rows][:, None]
+            at = torch.where(inside, self.starts[rows][:, None] + places, 0)
             # What is not there goes to an extra column that is cut off.
             columns = torch.where(inside, self.indices[at].long(), self.columns)
             made.scatter_(1, columns, self.values[at])
@@ -50,10 +49,7 @@ class Targets:
         ones = np.ones(relevance.shape[0], np.float32)
         self.weights = to_device(ones if weights is None else weights, device)
 
-    def __call__(self, rows: np.ndarray, on_device: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
+    def __call__(self, rows: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
         """R̂ at positives, the shortlist and the documents' weights for some rows."""
-        relevance = self.relevance.dense(rows, on_device)
-        listed = None
-        if self.clusters is not None:
-            listed = self.clusters.dense(rows, on_device)[:, self.parents]
-        return relevance, listed, self.weights[on_device]
+        listed = None if self.clusters is None else self.clusters.dense(rows)[:, self.parents]
+        return self.relevance.dense(rows), listed, self.weights[rows]
