@@ -23,7 +23,7 @@ class Recorder:
 
     def __init__(self, work: Callable[[Tensor, int, bool], Tensor]) -> None:
         self.work = work
-        self.stream = torch.cuda.Stream()
+        self.stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         self.pool = torch.cuda.graph_pool_handle()
         self.seen: Counter[Shape] = Counter()
         self.recorded: dict[Shape, tuple[Any, Tensor, Tensor]] = {}
