@@ -4,7 +4,8 @@
         --set budget="300/400/600 steps" [--variant name:key=value,key=value …] [--run FOLDER]
 
 `--variant` may be given several times: each is trained with its own settings. With `--run` they share
-the stages that their settings do not touch (then seconds are those of the stages that ran).
+the stages that their settings do not touch (then seconds are those of the stages that ran). Settings
+are chosen on dev; `benchmarks/held_out.py` then measures the chosen models on test.
 """
 
 import argparse
@@ -25,7 +26,6 @@ from treetop.config import parse_assignment
 from treetop.data import Split, open_data
 from treetop.labels.vocabulary import Vocabulary
 from treetop.progress import Timed
-from treetop.ranking.combining import COMBINE
 
 SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")
 
@@ -77,21 +77,6 @@ def measure(model, split, k=(1, 3, 5, 10), scores=None):
     return metrics.evaluate(truth(model, split), scores, k, **counts)
 
 
-def micro_f1(Y, scores, threshold):
-    """F1 over all pairs of document and label that score at least `threshold`."""
-    chosen = scores.copy()
-    chosen.data = (chosen.data >= threshold).astype(np.float32)
-    right = chosen.multiply(Y[:, : chosen.shape[1]] > 0).sum()
-    return float(2 * right / (chosen.sum() + (Y > 0).sum()))
-
-
-def best_threshold(model, split):
-    """The score from which on labels are taken, chosen for micro-F1 on a split."""
-    Y, scores = truth(model, split), model.predict_scores(split.documents, 30)
-    steps = np.quantile(scores.data, np.linspace(0.3, 0.995, 140))
-    return float(steps[np.argmax([micro_f1(Y, scores, step) for step in steps])])
-
-
 def one_text_ms(model, texts):
     """Median milliseconds of `predict` on one text, after a warm-up."""
     for text in texts[:5]:
@@ -107,7 +92,7 @@ def one_text_ms(model, texts):
 def train(name, settings, whole, split, given):
     """Train, save, predict and evaluate one variant."""
     report = Timed()
-    model = treetop.XRTransformer(**settings)
+    model, folder = treetop.XRTransformer(**settings), given.models / name
     options = {"validation": (split.texts, split.labels)} if given.validate else {}
     with PeakMemory() as memory:
         started = time.perf_counter()
@@ -116,9 +101,9 @@ def train(name, settings, whole, split, given):
             resume=given.run is not None, **options,
         )  # fmt: skip
         fitted = time.perf_counter() - started
-        model.save(given.model)
+        model.save(folder)
         saved = time.perf_counter() - started
-    loaded = treetop.load(str(given.model))
+    loaded = treetop.load(str(folder))
     loaded.predict(split.texts[:64])
     times = []
     for _ in range(given.repeat):
@@ -135,7 +120,7 @@ def train(name, settings, whole, split, given):
         "peak_memory_gb": memory.peak,
         "predict_ms": 1e3 * float(np.median(times)) / len(split.texts),
         "one_text_ms": one_text_ms(loaded, split.texts) if given.latency else None,
-        "model_mb": sum(f.stat().st_size for f in given.model.rglob("*") if f.is_file()) / 1e6,
+        "model_mb": sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 1e6,
         "trees": [str(ranker.tree) for ranker in model.rankers_],
         "metrics": {k: v for k, v in result.items() if isinstance(v, float)},
         "losses": [(h["level"], h["step"], round(h["loss"], 4)) for h in model.history_][::8],
@@ -170,11 +155,9 @@ def main():
     parser.add_argument("--set", action="append", default=[])
     parser.add_argument("--variant", action="append", default=[])
     parser.add_argument("--run", type=Path)
-    parser.add_argument("--model", type=Path, default=Path("/tmp/treetop-bench-model"))
+    parser.add_argument("--models", type=Path, default=Path("models"), help="folder to save them in")
     parser.add_argument("--validate", action="store_true")
     parser.add_argument("--latency", action="store_true")
-    parser.add_argument("--ensemble", action="store_true", help="also the variants together")
-    parser.add_argument("--threshold-from", help="split to choose the threshold of micro-F1 on")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument(
@@ -195,7 +178,7 @@ def main():
         f"read {len(whole.texts):,} documents in {time.perf_counter() - started:.1f} s", file=sys.stderr
     )
     base = {"encoder": given.encoder, **dict(map(parse_assignment, given.set))}
-    rows, models = [], []
+    rows = []
     for variant in given.variant or ["default"]:
         name, _, changes = variant.partition(":")
         settings = {**base, **dict(map(parse_assignment, filter(None, changes.split(","))))}
@@ -206,22 +189,9 @@ def main():
                 raise
             print(f"{name}: {error!r}", flush=True)
             continue
-        models.append(model)
-        if given.threshold_from:
-            threshold = best_threshold(model, data.split(given.threshold_from))
-            scores = model.predict_scores(split.documents, 30)
-            made["threshold"] = threshold
-            made["metrics"]["micro_f1"] = micro_f1(truth(model, split), scores, threshold)
-            print(f"   micro-F1 {100 * made['metrics']['micro_f1']:.2f} from {threshold:.3f} on")
         rows.append({"data": given.data.name, "split": given.split, **versions(), **made})
-        if given.out:
-            given.out.write_text(json.dumps(rows, indent=2) + "\n")
-    for combine in COMBINE if given.ensemble else ():
-        result = measure(treetop.Ensemble(models, combine), split)
-        figures = {name: value for name, value in result.items() if isinstance(value, float)}
-        common = {"data": given.data.name, "split": given.split, **versions()}
-        rows.append({**common, "variant": combine, "members": len(models), "metrics": figures})
-        print(f"{combine}: " + "  ".join(f"{m} {100 * result[m]:.2f}" for m in SHOWN), flush=True)
+        facts = given.models / f"{name}.json"
+        facts.write_text(json.dumps(rows[-1], indent=2) + "\n")
         if given.out:
             given.out.write_text(json.dumps(rows, indent=2) + "\n")
     if given.embeddings:
