@@ -14,6 +14,12 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.models.mpnet.modeling_mpnet import MPNetEncoder, MPNetSelfAttention
 
 NAME = "treetop"
+# Families whose kernels were recorded (CUDA graphs) and compared with plain ones on a GPU. XLNet's
+# cannot be recorded.
+RECORDABLE = {
+    *("bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "electra", "albert", "deberta-v2"),
+    *("modernbert", "t5"),
+}
 
 
 def padding_mask(
@@ -87,7 +93,8 @@ class FusedMPNetEncoder(MPNetEncoder):
         places = torch.arange(x.shape[1], device=x.device)
         bucket_of: Any = self.relative_position_bucket
         buckets = bucket_of(places[None, :] - places[:, None])
-        return self.relative_attention_bias.weight.detach()[buckets].permute(2, 0, 1)[None]
+        # PyTorch falls back to its slow path unless the last dimension is contiguous.
+        return self.relative_attention_bias.weight.detach()[buckets].permute(2, 0, 1)[None].contiguous()
 
 
 def use_fused_attention(model: nn.Module) -> nn.Module:

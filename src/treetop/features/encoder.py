@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from treetop.errors import TreetopError
+from treetop.features.attention import RECORDABLE, never_wait
 from treetop.features.devices import DeviceRagged, in_fitting_parts
 from treetop.features.pretrained import file_of, load_model, load_tokenizer, quiet
+from treetop.features.replay import Replay
 from treetop.features.subwords import Ragged, tokenize
 
 # Tokens that go through the encoder at once without gradients.
@@ -34,6 +37,7 @@ class Encoder(nn.Module):
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
         self.compute = torch.float32  # what inference computes in
         self._copy: list[Any] = []  # the model in that type, where its weights have another
+        self._replay: tuple[Any, Replay] | None = None
 
     @property
     def width(self) -> int:
@@ -68,8 +72,12 @@ class Encoder(nn.Module):
     def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
         """Φ_dnn of every row, float32, without dropout."""
         was_training = self.training
-        self.eval()
+        if was_training:
+            self.eval()
         model, device = self.for_inference(), next(self.parameters()).device
+        alone = tokens.rows == 1 and device.type == "cuda" and not was_training
+        if alone and model.config.model_type in RECORDABLE:
+            return self.replay(model, device)(np.asarray(tokens.ids))
         on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.empty(tokens.rows, self.width, device=device)
         for rows in by_length(tokens.lengths, self.room):
@@ -86,8 +94,22 @@ class Encoder(nn.Module):
             in_fitting_parts(work, rows.size, rows.size)
             if advance:
                 advance()
-        self.train(was_training)
+        if was_training:
+            self.train()
         return vectors.cpu().numpy()
+
+    def replay(self, model: Any, device: torch.device) -> Replay:
+        """What encodes one text at a time on a GPU."""
+        place = (model, next(model.parameters()).data_ptr())
+        if self._replay is None or self._replay[0] != place:
+            never_wait(model)
+            encode = partial(self.forward, model=model)
+            self._replay = place, Replay(encode, self.max_length, self.tokenizer.pad_token_id, device)
+        return self._replay[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but recordings, which belong to this process."""
+        return {**self.__dict__, "_replay": None}
 
     @property
     def room(self) -> int:
@@ -108,7 +130,7 @@ class Encoder(nn.Module):
 
     def take_weights(self, weights: dict[str, Tensor]) -> None:
         """Hold these float32 weights from here on."""
-        self._copy = []
+        self._copy, self._replay = [], None
         self.float()
         with torch.no_grad():
             for name, parameter in self.named_parameters():

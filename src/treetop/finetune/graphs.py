@@ -14,11 +14,6 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, int, bool]
-# Families whose recorded steps were compared with plain ones on a GPU. XLNet's cannot be recorded.
-FAMILIES = {
-    *("bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "electra", "albert", "deberta-v2"),
-    *("modernbert", "t5"),
-}
 # Steps of a shape that are done plainly before it is recorded: libraries set themselves up in them.
 PLAIN_STEPS = 5
 

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from treetop.config import TransformerSettings
 from treetop.errors import TreetopError
+from treetop.features.attention import RECORDABLE
 from treetop.features.devices import DeviceRagged, is_out_of_memory
 from treetop.features.encoder import Encoder
 from treetop.finetune.batches import Batches
@@ -62,9 +63,9 @@ class Level:
         self.micro = self.batches.batch
         self.recorder: Callable[[Tensor, int, bool], Tensor] | None = None
         if self.head.weight.device.type == "cuda" and chosen.cuda_graphs:
-            from treetop.finetune.graphs import FAMILIES, Recorder
+            from treetop.finetune.graphs import Recorder
 
-            if self.encoder.model.config.model_type in FAMILIES:
+            if self.encoder.model.config.model_type in RECORDABLE:
                 self.recorder = Recorder(self.whole_step)
         self.documents = self.batches.lengths.size
         self.losses = torch.zeros(self.steps, device=self.head.weight.device)
