@@ -44,7 +44,12 @@ def test_the_papers_table_of_hyperparameters():
         assert made.lambda_ == made.tune_lambda == lambda_
         assert made.cost_sensitive == made.tune_cost_sensitive == (alpha is not None)
         assert alpha is None or made.alpha == made.tune_alpha == alpha
-        assert (made.dense_weight, made.center, made.head_rate, made.trees) == (1.0, False, 1.0, 1)
+        assert (made.dense_weight, made.center, made.head_learning_rate, made.trees) == (
+            1.0,
+            False,
+            None,
+            1,
+        )
 
 
 @pytest.mark.parametrize(

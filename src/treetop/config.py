@@ -123,8 +123,8 @@ class TransformerSettings(LinearSettings):
     largest_level: int = 32_768  # a level with more nodes is left to the ranker
     budget: str = "5 epochs"  # epochs, samples or steps, in all or by level: 300/400/600 steps
     batch: int = 256  # documents a step
-    learning_rate: float = 2e-4  # the largest, reached after the warm-up; then linear to 0
-    head_rate: float = 10.0  # learning rate of W, times that of the encoder
+    learning_rate: float | None = None  # the largest, after the warm-up; None: by the encoder's width
+    head_learning_rate: float | None = 2e-3  # that of W; None: as the encoder's
     warmup: float = 0.1  # share of a level's steps in which the learning rate grows
     weight_decay: float = 0.0  # of the encoder's matrices
     clip: float = 1.0  # largest norm of a gradient
@@ -165,7 +165,7 @@ CHOICES = {
 }
 POSITIVE = (
     *("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf"),
-    *("max_length", "largest_level", "batch", "learning_rate", "head_rate", "clip"),
+    *("max_length", "largest_level", "batch", "learning_rate", "head_learning_rate", "clip"),
     *("tune_alpha", "tune_lambda", "tune_beam", "validate_every", "checkpoint_minutes"),
 )
 
@@ -208,7 +208,7 @@ def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) 
                 f"{name} is {getattr(settings, name)!r}: choose one of {', '.join(choices)}"
             )
     for name in POSITIVE:
-        if name in known and getattr(settings, name) <= 0:
+        if name in known and (value := getattr(settings, name)) is not None and value <= 0:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be above 0")
     check_rest(settings)
     parse_ngrams(settings.ngrams)

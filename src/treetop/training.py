@@ -37,7 +37,16 @@ MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist"))
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
-    *("budget", "batch", "learning_rate", "head_rate", "warmup", "weight_decay", "clip", "dropout"),
+    *(
+        "budget",
+        "batch",
+        "learning_rate",
+        "head_learning_rate",
+        "warmup",
+        "weight_decay",
+        "clip",
+        "dropout",
+    ),
     *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
     "bootstrap_first",
     *("validate_every", "patience", "precision", "dense_weight", "center", "seed"),

@@ -11,7 +11,7 @@ from treetop.finetune.batches import Batches  # noqa: E402
 from treetop.finetune.budget import steps_by_level  # noqa: E402
 from treetop.finetune.head import Head  # noqa: E402
 from treetop.finetune.loss import level_loss, pointwise  # noqa: E402
-from treetop.finetune.optimizer import Adam, Masters, rate_at  # noqa: E402
+from treetop.finetune.optimizer import Adam, Masters, rate_at, rates  # noqa: E402
 from treetop.finetune.shape import first_shape  # noqa: E402
 from treetop.finetune.targets import DeviceRows, Targets  # noqa: E402
 from treetop.ranking.ranker import shortlist  # noqa: E402
@@ -160,7 +160,7 @@ def test_adam_is_torchs_own(precision):
     twin = torch.nn.Linear(4, 3)
     twin.load_state_dict(encoder.state_dict())
     twin_head = Head(2, 3, 0.0)
-    adam = Adam(Masters(encoder, precision), head, 0.01, 10.0, 0.0, 1.0)
+    adam = Adam(Masters(encoder, precision), head, 0.01, 0.1, 0.0, 1.0)
     plain = torch.optim.Adam(
         [{"params": twin.parameters(), "lr": 0.01}, {"params": twin_head.parameters(), "lr": 0.1}]
     )
@@ -176,3 +176,10 @@ def test_adam_is_torchs_own(precision):
     close = {"atol": 1e-6, "rtol": 1e-5} if precision == torch.float32 else {"atol": 0.02, "rtol": 0.1}
     torch.testing.assert_close(adam.encoder.master[0].data, twin.weight.data, **close)
     torch.testing.assert_close(head.weight.data, twin_head.weight.data, **close)
+
+
+def test_learning_rates_by_the_encoders_width():
+    assert rates(None, 2e-3, 384) == (2e-4, 2e-3)
+    assert rates(None, 2e-3, 768) == (5e-5, 2e-3)
+    assert rates(None, 2e-3, 128) == (2e-4, 2e-3)
+    assert rates(1e-4, None, 768) == (1e-4, 1e-4)

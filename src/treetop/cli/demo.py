@@ -21,7 +21,7 @@ SHOWN = 5
 # Small enough for two CPU cores: a brief fine-tuning on the beginning of each docstring.
 DEMO_SETTINGS = {
     "encoder": "minilm", "max_length": 48, "batch": 32, "budget": "1 epochs", "first_tree": "64-L",
-    "learning_rate": 1e-4, "bootstrap_first": True,
+    "learning_rate": 1e-4, "head_learning_rate": 1e-3, "bootstrap_first": True,
 }  # fmt: skip
 OWN_DATA = """
 Your own data: put one document a line into mydata/train.txt and its labels, separated by tabs, into

@@ -19,7 +19,7 @@ from treetop.features.encoder import Encoder
 from treetop.finetune.batches import Batches
 from treetop.finetune.head import Head
 from treetop.finetune.loss import level_loss
-from treetop.finetune.optimizer import Adam, Masters, rate_at
+from treetop.finetune.optimizer import Adam, Masters, rate_at, rates
 from treetop.finetune.targets import Targets
 
 # Steps between two looks at the losses: a look makes the host wait for the device.
@@ -56,10 +56,12 @@ class Level:
 
     def __post_init__(self) -> None:
         chosen = self.settings
+        self.rate, head_rate = rates(
+            chosen.learning_rate, chosen.head_learning_rate, self.encoder.width
+        )
         self.adam = Adam(
-            self.masters, self.head, chosen.learning_rate, chosen.head_rate, chosen.weight_decay,
-            chosen.clip,
-        )  # fmt: skip
+            self.masters, self.head, self.rate, head_rate, chosen.weight_decay, chosen.clip
+        )
         self.micro = self.batches.batch
         self.recorder: Callable[[Tensor, int, bool], Tensor] | None = None
         if self.head.weight.device.type == "cuda" and chosen.cuda_graphs:
@@ -169,11 +171,11 @@ class Level:
         """Figures of the steps since the last look; stops the run if a loss is not a number."""
         done, since = self.progress.step, self.looked
         losses = self.losses[since:done].cpu().numpy()
-        rate = self.settings.learning_rate * rate_at(done - 1, self.steps, self.settings.warmup)
+        rate = self.rate * rate_at(done - 1, self.steps, self.settings.warmup)
         wrong = np.flatnonzero(~np.isfinite(losses))
         if wrong.size:
             step = since + int(wrong[0]) + 1
-            rate = self.settings.learning_rate * rate_at(step - 1, self.steps, self.settings.warmup)
+            rate = self.rate * rate_at(step - 1, self.steps, self.settings.warmup)
             raise TreetopError(
                 f"the loss is not a number at level {self.number}, step {step} of {self.steps}, "
                 f"learning rate {rate:.2g}: the last checkpoint is good; try a smaller learning_rate"
