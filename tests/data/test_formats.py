@@ -90,7 +90,7 @@ def test_pecos_folder(tmp_path, rng):
         ({"train__txt": "1 3 2\n0 0=1\n"}, "", "train.txt:2: expected l1,l2 f:v"),
         ({"train__txt": "2 3 2\n0 0:1\n5 0:1\n"}, "", "train.txt:3: label 5: the header allows 0 to 1"),
         ({"train__txt": "1 3 2\n0 7:1\n"}, "", "train.txt:2: feature 7: the header allows 0 to 2"),
-        ({"train__txt": "1 3 2\n0 1:nan\n"}, "", "train.txt:2: NaN or infinity"),
+        ({"train__txt": "1 3 2\n0 1:nan\n"}, "", "train.txt:2: a value is NaN"),
         ({"Y__trn__npz": b"junk"}, "", "Y.trn.npz: not a sparse matrix"),
         ({"picture__png": b"\x89PNG"}, "", "format not recognised. Known are"),
         ({}, "absent", "absent: no such file or folder"),

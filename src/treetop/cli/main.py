@@ -19,13 +19,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(help="Look at data.", no_args_is_help=True, rich_markup_mode=None)
+data_app = typer.Typer(
+    help="Look at data, convert it, fetch it.", no_args_is_help=True, rich_markup_mode=None
+)
 app.add_typer(data_app, name="data")
 
 Data = Annotated[Path, typer.Argument(help="A folder or file in any supported format.")]
 Model = Annotated[Path, typer.Argument(help="A model folder.")]
-TextColumn = Annotated[Optional[str], typer.Option("--text-column", help="CSV/JSONL: texts.")]
-LabelsColumn = Annotated[Optional[str], typer.Option("--labels-column", help="CSV/JSONL: labels.")]
+TextColumn = Annotated[Optional[str], typer.Option("--text-column", help="Tables: texts.")]
+LabelsColumn = Annotated[Optional[str], typer.Option("--labels-column", help="Tables: labels.")]
 
 
 @app.command()
@@ -135,12 +137,32 @@ def evaluate(
 
 @data_app.command("inspect")
 def inspect_data(
-    data: Data, text_column: TextColumn = None, labels_column: LabelsColumn = None
+    data: Data,
+    picture: Annotated[Optional[Path], typer.Option(help="Draw it, to this PNG or SVG.")] = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
 ) -> None:
     """What is in a file or folder."""
     from treetop.cli.inspection import inspect_dataset
 
-    inspect_dataset(data, text_column, labels_column)
+    inspect_dataset(data, text_column, labels_column, picture)
+
+
+@data_app.command("convert")
+def convert_data(
+    source: Data,
+    target: Annotated[Path, typer.Argument(help="A new folder, or a .csv, .tsv, .jsonl or .parquet.")],
+    form: Annotated[
+        Optional[str],
+        typer.Option("--to", help="Format of a folder: text-lines, jsonl, pecos, lf, xmlrepo, …"),
+    ] = None,
+    text_column: TextColumn = None,
+    labels_column: LabelsColumn = None,
+) -> None:
+    """Write data in another format."""
+    from treetop.cli.inspection import convert_dataset
+
+    convert_dataset(source, target, form, text_column, labels_column)
 
 
 @data_app.command("get")

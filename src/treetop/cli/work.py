@@ -11,6 +11,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import scipy.sparse as sp
+
 import treetop
 from treetop import metrics
 from treetop.cli import screen
@@ -103,12 +106,35 @@ def measure(
     """Every measure of an estimator on a split; labels unknown to it count as missed."""
     labels = split.named_labels(names)
     vocabulary = Vocabulary(list(map(str, estimator.classes_))).extended(labels)
-    scores = estimator.predict_scores(split.documents, max(k))
+    truth = vocabulary.encode(labels)
+    if split.excluded is None:
+        scores = estimator.predict_scores(split.documents, max(k))
+    else:
+        most = int(np.diff(split.excluded.indptr).max(initial=0))
+        scores = estimator.predict_scores(split.documents, max(k) + most)
+        truth, scores = without_excluded(truth, scores, split.excluded, names, vocabulary)
     return metrics.evaluate(
-        vocabulary.encode(labels),
+        truth,
         scores,
         k,
         train_counts=estimator.train_counts_,
         train_documents=estimator.train_documents_,
         **options,
     )
+
+
+def without_excluded(
+    truth: sp.csr_matrix, scores: sp.csr_matrix, excluded: sp.csr_matrix, names: list[str] | None,
+    vocabulary: Vocabulary,
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:  # fmt: skip
+    """Truth and scores without the pairs that do not count (LF sets: a page and its own title)."""
+    pairs = Split(None, None, None, excluded).named_labels(names)
+    known = [[name for name in line if name in vocabulary.numbers] for line in pairs]
+    out = vocabulary.encode(known)
+
+    def drop(matrix: sp.csr_matrix) -> sp.csr_matrix:
+        made = sp.csr_matrix(matrix - matrix.multiply(out[:, : matrix.shape[1]]))
+        made.eliminate_zeros()
+        return made
+
+    return drop(truth), drop(scores)

@@ -1,55 +1,99 @@
-"""Opening files: compression by the name, lines with good errors."""
+"""Opening and writing files: compression by the name, lines with good errors."""
 
 from __future__ import annotations
 
 import gzip
 import lzma
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from treetop.errors import TreetopError
 
-ENDINGS = ("", ".xz", ".gz")
-LONGEST_LINE = 1 << 30
+ENDINGS = ("", ".xz", ".gz", ".zst")
+BLOCK = 8 << 20
 
 
-def open_bytes(path: Path) -> IO[bytes]:
-    """A file for reading, decompressed if its name ends in .xz or .gz."""
+def zstandard() -> Any:
+    """The package that reads .zst files."""
+    try:
+        import zstandard
+    except ImportError:
+        raise TreetopError(".zst files need a package more: pip install 'treetop[data]'") from None
+    return zstandard
+
+
+def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
+    """A file for reading or writing; .xz, .gz and .zst are handled on the way."""
     try:
         if path.suffix == ".xz":
-            return lzma.open(path)
+            return lzma.open(path, mode)  # type: ignore[return-value]
         if path.suffix == ".gz":
-            return gzip.open(path)  # type: ignore[return-value]
-        return path.open("rb")
+            # No time in the header: the same data gives the same file.
+            return gzip.GzipFile(path, mode, mtime=0)  # type: ignore[return-value]
+        if path.suffix == ".zst":
+            return zstandard().open(path, mode)  # type: ignore[no-any-return]
+        return path.open(mode)  # type: ignore[return-value]
     except OSError as error:
         raise TreetopError(f"{path}: cannot be opened ({error.strerror})") from None
 
 
+def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Whole lines of a file, some megabytes at a time, with the number of the first line."""
+    number, rest = 1, []
+    with open_bytes(path) as file:
+        while block := read_block(file, path, number):
+            cut = block.rfind(b"\n") + 1
+            if not cut:
+                rest.append(block)
+                continue
+            made = b"".join((*rest, block[:cut]))
+            rest = [block[cut:]]
+            yield number, made
+            number += made.count(b"\n")
+    if last := b"".join(rest):
+        yield number, last
+
+
+def read_block(file: IO[bytes], path: Path, number: int) -> bytes:
+    """The next bytes; a damaged archive is an error that names the file."""
+    try:
+        return file.read(BLOCK)
+    except (OSError, EOFError, lzma.LZMAError) as error:
+        raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
+    except Exception as error:
+        if type(error).__name__ != "ZstdError":
+            raise
+        raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
+
+
 def lines_of(path: Path) -> Iterator[str]:
     """Lines of a UTF-8 file without their ends. Only a line feed ends a line."""
-    with open_bytes(path) as file:
-        for number, line in numbered(file, path):
-            if b"\0" in line:
-                raise TreetopError(f"{path}:{number}: contains a NUL byte: is it a text file?")
-            try:
-                yield line.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise TreetopError(
-                    f"{path}:{number}: not UTF-8 at byte {error.start + 1} of the line: "
-                    "convert the file to UTF-8"
-                ) from None
+    for number, block in blocks_of(path):
+        if b"\0" in block:
+            line = number + block[: block.index(b"\0")].count(b"\n")
+            raise TreetopError(f"{path}:{line}: contains a NUL byte: is it a text file?")
+        try:
+            text = block.decode("utf-8")
+        except UnicodeDecodeError as error:
+            before = block[: error.start]
+            line, column = number + before.count(b"\n"), error.start - before.rfind(b"\n")
+            raise TreetopError(
+                f"{path}:{line}: not UTF-8 at byte {column} of the line: convert the file to UTF-8"
+            ) from None
+        if number == 1:
+            text = text.removeprefix("\ufeff")
+        lines = text.removesuffix("\n").split("\n")
+        if "\r" in text:
+            lines = [line.removesuffix("\r") for line in lines]
+        yield from lines
 
 
-def numbered(file: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers; a damaged archive is an error that names the file."""
-    number = 0
-    try:
-        while line := file.readline(LONGEST_LINE):
-            number += 1
-            yield number, line
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise TreetopError(f"{path}: damaged after line {number} ({error})") from None
+def write_lines(path: Path, lines: Iterable[str]) -> None:
+    """Write lines, compressed by the name."""
+    with open_bytes(path, "wb") as file:
+        for line in lines:
+            file.write(line.encode("utf-8") + b"\n")
 
 
 def find(folder: Path, *stems: str) -> Path | None:
@@ -64,4 +108,4 @@ def find(folder: Path, *stems: str) -> Path | None:
 
 def plain_name(path: Path) -> str:
     """The file's name without the ending of its compression."""
-    return path.name.removesuffix(".xz").removesuffix(".gz")
+    return path.stem if path.suffix in ENDINGS else path.name

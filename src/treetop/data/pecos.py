@@ -8,23 +8,26 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Dataset, Split
-from treetop.data.files import find, lines_of
+from treetop.data.dataset import Columns, Dataset, Split
+from treetop.data.files import find, lines_of, write_lines
+from treetop.data.holding import lines_of_text
+from treetop.data.xmlrepo_split import SHORT
 from treetop.errors import TreetopError
 
-SPLITS = {"train": "trn", "dev": "val", "test": "tst"}
+NAME = "pecos"
+ABOUT = "a PECOS folder: X.trn.txt or X.trn.npz, Y.trn.npz, output-items.txt"
 NAMES = ("output-items.txt", "Y.txt", "labels.txt")
 
 
 def matches(path: Path) -> bool:
     """Whether a folder holds this format."""
-    return path.is_dir() and any((path / f"Y.{short}.npz").is_file() for short in SPLITS.values())
+    return path.is_dir() and any((path / f"Y.{short}.npz").is_file() for short in SHORT.values())
 
 
-def read(path: Path) -> Dataset:
+def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
     splits = {}
-    for name, short in SPLITS.items():
+    for name, short in SHORT.items():
         if (path / f"Y.{short}.npz").is_file():
             splits[name] = read_split(path, short)
     names_file = find(path, *NAMES)
@@ -36,7 +39,7 @@ def read(path: Path) -> Dataset:
         raise TreetopError(
             f"{names_file}: {len(names)} label names, the label matrices have {widths.pop()} columns"
         )
-    return Dataset("PECOS", splits, names)
+    return Dataset(NAME, splits, names).same_width()
 
 
 def read_split(path: Path, short: str) -> Split:
@@ -69,3 +72,17 @@ def load_matrix(path: Path) -> sp.csr_matrix:
         return sp.csr_matrix(made)
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise TreetopError(f"{path}: not a sparse matrix saved by scipy ({error})") from None
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """Texts or features of each split, labels as matrices, and the labels' names."""
+    dataset = dataset.with_matrices()
+    for name, split in dataset.splits.items():
+        if split.Y is None:
+            raise TreetopError(f"{NAME} holds labels, and the split {name} has none")
+        if split.texts is not None:
+            write_lines(folder / f"X.{SHORT[name]}.txt", lines_of_text(split, NAME))
+        if split.X is not None:
+            sp.save_npz(folder / f"X.{SHORT[name]}.npz", sp.csr_matrix(split.X))
+        sp.save_npz(folder / f"Y.{SHORT[name]}.npz", sp.csr_matrix(split.Y))
+    write_lines(folder / NAMES[0], dataset.label_names or [])

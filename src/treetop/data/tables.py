@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from treetop.data.dataset import Dataset, Split
-from treetop.data.files import find, lines_of, plain_name
+from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.files import find, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.holding import texts_of
 from treetop.errors import TreetopError
+
+NAME = "table"
+ABOUT = "CSV, TSV or JSONL with a column of texts and one of labels"
 
 TEXT_NAMES = ("text", "content", "document", "body", "abstract", "description", "title")
 LABEL_NAMES = ("labels", "label", "tags", "tag", "subjects", "subject", "categories", "category")
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 SEPARATORS = ("\t", ";", "|", ",")
-SPLITS = ("train", "dev", "test")
 
 
 def matches(path: Path) -> bool:
@@ -33,27 +38,40 @@ def split_files(folder: Path) -> dict[str, Path]:
     return {name: path for name, path in found.items() if path is not None}
 
 
-def read(path: Path, text: str | None = None, labels: str | None = None) -> Dataset:
+def read(path: Path, columns: Columns) -> Dataset:
     """One file as the split ``train``, or the splits of a folder."""
     files = split_files(path) if path.is_dir() else {"train": path}
-    kind = next(iter(files.values())).name.split(".")[1].upper()
-    return Dataset(kind, {n: read_file(file, text, labels) for n, file in files.items()})
+    kind = plain_name(next(iter(files.values()))).rsplit(".", 1)[1].lower()
+    return Dataset(kind, {name: read_file(file, columns) for name, file in files.items()})
 
 
-def read_file(path: Path, text: str | None, labels: str | None) -> Split:
+def read_file(path: Path, columns: Columns) -> Split:
     """Texts and labels of one file."""
-    records = list(json_records(path) if "json" in plain_name(path) else csv_records(path))
-    if not records:
+    records = json_records(path) if "json" in plain_name(path) else csv_records(path)
+    first = next(records, None)
+    if first is None:
         raise TreetopError(f"{path}: no records")
-    columns = list(records[0][1])
-    text = choose_column(path, columns, text, TEXT_NAMES, "text")
-    if labels is None and not set(LABEL_NAMES) & {name.lower() for name in columns}:
-        return Split([as_text(path, n, record, text) for n, record in records], None)
-    labels = choose_column(path, columns, labels, LABEL_NAMES, "labels")
-    texts = [as_text(path, number, record, text) for number, record in records]
-    raw = [record.get(labels) for _, record in records]
+    text, labels = choose_columns(path, list(first[1]), columns)
+    texts, raw = [], []
+    for number, record in chain([first], records):
+        texts.append(as_text(path, number, record, text))
+        if labels is not None:
+            raw.append(record.get(labels))
+    return Split(texts, named_labels(raw) if labels is not None else None)
+
+
+def choose_columns(path: Path, names: list[str], columns: Columns) -> tuple[str, str | None]:
+    """The columns of texts and labels; None for labels if there is no such column."""
+    text = choose_column(path, names, columns.text, TEXT_NAMES, "text")
+    if columns.labels is None and not set(LABEL_NAMES) & {name.lower() for name in names}:
+        return text, None
+    return text, choose_column(path, names, columns.labels, LABEL_NAMES, "labels")
+
+
+def named_labels(raw: list[Any]) -> list[list[str]]:
+    """Labels of all fields, cut at what separates them."""
     separator = guess_separator(value for value in raw if isinstance(value, str))
-    return Split(texts, [as_labels(value, separator) for value in raw])
+    return [as_labels(value, separator) for value in raw]
 
 
 def choose_column(
@@ -129,3 +147,42 @@ def as_labels(value: Any, separator: str) -> list[str]:
         return []
     parts = value if isinstance(value, list) else str(value).split(separator)
     return list(dict.fromkeys(name for part in parts if (name := str(part).strip())))
+
+
+def write(dataset: Dataset, target: Path, ending: str) -> None:
+    """A file for each split of a folder, or one file; labels as a list (JSONL) or joined by ``;``."""
+    if target.is_dir():
+        for name, split in dataset.splits.items():
+            write_file(split, dataset.label_names, target / (name + ending))
+    else:
+        write_file(dataset.split("train", *dataset.splits), dataset.label_names, target)
+
+
+def write_file(split: Split, names: list[str] | None, path: Path) -> None:
+    """Texts and labels of one split."""
+    texts = texts_of(split, "a table")
+    labels: Iterable[list[str] | None] = (
+        split.named_labels(names) if split.has_labels else [None] * len(texts)
+    )
+    records = zip(texts, labels, strict=True)
+    if "json" in plain_name(path):
+        lines = ({"text": text} | ({} if line is None else {"labels": line}) for text, line in records)
+        write_lines(path, (json.dumps(line, ensure_ascii=False) for line in lines))
+        return
+    joint = separator_for(labels)
+    with open_bytes(path, "wb") as raw, io.TextIOWrapper(raw, "utf-8", newline="") as file:
+        delimiter = "\t" if plain_name(path).endswith(".tsv") else ","
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+        writer.writerow(["text", "labels"] if split.has_labels else ["text"])
+        for text, line in records:
+            writer.writerow([text] if line is None else [text, joint.join(line)])
+
+
+def separator_for(labels: Iterable[list[str] | None]) -> str:
+    """What can stand between labels so that they are read back the same."""
+    seen = {character for line in labels for name in line or () for character in name}
+    if "\t" not in seen and not seen & set(SEPARATORS[1:]):
+        return ";"
+    if "\t" not in seen:
+        return "\t"
+    raise TreetopError("a label contains a tab: CSV and TSV cannot hold it, JSONL can")

@@ -4,26 +4,31 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treetop.data.dataset import Dataset, Split
-from treetop.data.files import find, lines_of
+from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.files import find, lines_of, plain_name, write_lines
+from treetop.data.holding import check_labels, lines_of_text
 from treetop.errors import TreetopError
 
-SPLITS = ("train", "dev", "test")
+NAME = "text-lines"
+ABOUT = "a folder with train.txt, a document a line, and train.labels, its labels separated by tabs"
 
 
 def matches(path: Path) -> bool:
-    """Whether a folder holds this format."""
-    return path.is_dir() and any(find(path, f"{name}.txt") for name in SPLITS)
+    """Whether a folder, or a file of texts, is of this format."""
+    if path.is_file():
+        return plain_name(path).endswith(".txt")
+    return any(find(path, f"{name}.txt") for name in SPLITS)
 
 
-def read(path: Path) -> Dataset:
+def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    splits = {}
-    for name in SPLITS:
-        texts = find(path, f"{name}.txt")
-        if texts is not None:
-            splits[name] = read_split(texts, find(path, f"{name}.labels"))
-    return Dataset("text lines", splits)
+    if path.is_file():
+        labels = path.with_name(path.name.replace(".txt", ".labels"))
+        return Dataset(NAME, {"train": read_split(path, labels if labels.is_file() else None)})
+    found = {name: find(path, f"{name}.txt") for name in SPLITS}
+    return Dataset(NAME, {
+        name: read_split(texts, find(path, f"{name}.labels")) for name, texts in found.items() if texts
+    })  # fmt: skip
 
 
 def read_split(texts_file: Path, labels_file: Path | None) -> Split:
@@ -45,3 +50,13 @@ def read_split(texts_file: Path, labels_file: Path | None) -> Split:
 def split_labels(line: str) -> list[str]:
     """Labels of a line; duplicates once, in their order."""
     return list(dict.fromkeys(label for label in line.split("\t") if label))
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """A file of texts and one of labels for each split."""
+    for name, split in dataset.splits.items():
+        write_lines(folder / f"{name}.txt", lines_of_text(split, NAME))
+        if split.has_labels:
+            labels = split.named_labels(dataset.label_names)
+            check_labels(labels, NAME, "\t\n\r")
+            write_lines(folder / f"{name}.labels", ("\t".join(line) for line in labels))

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
-import numpy as np
-import scipy.sparse as sp
-
-from treetop.data.dataset import Dataset, Split
-from treetop.data.files import find, lines_of
+from treetop.data.dataset import Columns, Dataset, Split, check_names
+from treetop.data.files import find, lines_of, write_lines
+from treetop.data.holding import features_of
+from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
 from treetop.errors import TreetopError
 
-SPLITS = {"train": ("train.txt", "train_data.txt"), "test": ("test.txt", "test_data.txt")}
+NAME = "xmlrepo"
+ABOUT = "XMLRepo sparse text: a header N D L, then l1,l2 f:v f:v … a document"
+FILES = {
+    "train": ("train.txt", "train_data.txt"),
+    "dev": ("dev.txt",),
+    "test": ("test.txt", "test_data.txt"),
+}
+NAMES = ("Yf.txt", "label_names.txt", "labels.txt")
 
 
-def header_of(path: Path) -> tuple[int, int, int] | None:
-    """(N, D, L) if the first line is such a header."""
-    try:
-        parts = next(lines_of(path), "").split()
-    except TreetopError:
-        return None
-    if len(parts) == 3 and all(part.isdigit() for part in parts):
-        return int(parts[0]), int(parts[1]), int(parts[2])
+def numbers(line: str, count: int) -> tuple[int, ...] | None:
+    """`count` numbers of a header, if the line is one."""
+    parts = line.split()
+    if len(parts) == count and all(part.isdecimal() for part in parts):
+        return tuple(map(int, parts))
     return None
 
 
 def files_of(path: Path) -> dict[str, Path]:
     """Files of this format in a folder, or the file itself as ``train``."""
     if path.is_file():
-        return {"train": path} if header_of(path) else {}
-    found = {name: find(path, *stems) for name, stems in SPLITS.items()}
-    return {name: file for name, file in found.items() if file and header_of(file)}
+        return {"train": path} if numbers(first_line(path), 3) else {}
+    found = {name: find(path, *stems) for name, stems in FILES.items()}
+    return {name: file for name, file in found.items() if file and numbers(first_line(file), 3)}
 
 
 def matches(path: Path) -> bool:
@@ -39,67 +41,51 @@ def matches(path: Path) -> bool:
     return bool(files_of(path))
 
 
-def read(path: Path) -> Dataset:
+def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    return Dataset("XMLRepo", {name: read_file(file) for name, file in files_of(path).items()})
+    made = Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()}).same_width()
+    return named(made, path if path.is_dir() else path.parent)
+
+
+def named(dataset: Dataset, folder: Path, exactly: bool = True) -> Dataset:
+    """The same with names of labels, if the folder has a file of them.
+
+    Not `exactly`: there may be more names than labels that occur.
+    """
+    file = find(folder, *NAMES)
+    if file is None:
+        return dataset
+    names = list(lines_of(file))
+    width = max((s.Y.shape[1] for s in dataset.splits.values() if s.Y is not None), default=0)
+    check_names(file, names, width if exactly else max(width, len(names)))
+    return Dataset(dataset.format, dataset.splits, names).same_width()
 
 
 def read_file(path: Path) -> Split:
     """Features and labels of one file."""
-    header = header_of(path)
+    header = numbers(first_line(path), 3)
     if header is None:
         raise TreetopError(f"{path}:1: the header must be three numbers: documents, features, labels")
     documents, features, labels = header
-    label_sizes, feature_sizes = [0], [0]
-    label_ids: list[int] = []
-    feature_ids: list[int] = []
-    values: list[float] = []
-    lines = lines_of(path)
-    next(lines)
-    for number, (names, pairs) in enumerate(split_lines(lines), start=2):
-        try:
-            label_ids.extend(map(int, names))
-            for pair in pairs:
-                feature, value = pair.split(":")
-                feature_ids.append(int(feature))
-                values.append(float(value))
-        except ValueError:
-            raise TreetopError(f"{path}:{number}: expected l1,l2 f:v f:v …") from None
-        label_sizes.append(len(label_ids))
-        feature_sizes.append(len(feature_ids))
-    if len(label_sizes) - 1 != documents:
-        raise TreetopError(f"{path}: {len(label_sizes) - 1:,} documents, the header says {documents:,}")
-    X = matrix(path, values, feature_ids, feature_sizes, (documents, features), "feature")
-    ones = np.ones(len(label_ids))
-    Y = matrix(path, ones, label_ids, label_sizes, (documents, labels), "label")
-    Y.data[:] = 1.0
-    return Split(None, None, X, Y)
+    rows = read_rows(path, with_labels=True, header=True)
+    check_documents(path, rows.label_ends.size, documents)
+    X = matrix(path, rows.values, rows.features, rows.feature_ends, features, "feature", 2)
+    return Split(None, None, X, label_matrix(path, rows, labels, 2))
 
 
-def split_lines(lines: Iterator[str]) -> Iterator[tuple[list[str], list[str]]]:
-    """Label numbers and feature pairs of each line; a line may lack either."""
-    for line in lines:
-        first, _, rest = line.partition(" ")
-        if ":" in first:
-            first, rest = "", line
-        yield [name for name in first.split(",") if name], rest.split()
+def check_documents(path: Path, found: int, said: int) -> None:
+    """Raise unless there are as many lines as the header says."""
+    if found != said:
+        raise TreetopError(f"{path}: {found:,} documents, the header says {said:,}")
 
 
-def matrix(
-    path: Path, data: object, ids: list[int], ends: list[int], shape: tuple[int, int], what: str
-) -> sp.csr_matrix:
-    """CSR from what was read, checked against the header."""
-    indices = np.array(ids, np.int64)
-    if indices.size and (indices.min() < 0 or indices.max() >= shape[1]):
-        wrong = int(np.flatnonzero((indices < 0) | (indices >= shape[1]))[0])
-        line = int(np.searchsorted(ends, wrong, side="right")) + 1
-        raise TreetopError(
-            f"{path}:{line}: {what} {indices[wrong]}: the header allows 0 to {shape[1] - 1}"
-        )
-    values = np.array(data, np.float32)
-    if not np.isfinite(values).all():
-        line = int(np.searchsorted(ends, int(np.flatnonzero(~np.isfinite(values))[0]), side="right"))
-        raise TreetopError(f"{path}:{line + 1}: NaN or infinity")
-    made = sp.csr_matrix((values, indices, ends), shape=shape)
-    made.sum_duplicates()
-    return made
+def write(dataset: Dataset, folder: Path) -> None:
+    """A file for each split, and the labels' names."""
+    dataset = dataset.with_matrices()
+    for name, split in dataset.splits.items():
+        X, Y = features_of(split, NAME), split.Y
+        if Y is None:
+            raise TreetopError(f"{NAME} holds labels, and the split {name} has none")
+        header = f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}"
+        write_lines(folder / f"{name}.txt", (header, *text_of(X, Y)))
+    write_lines(folder / NAMES[0], dataset.label_names or [])

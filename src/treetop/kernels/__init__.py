@@ -23,7 +23,7 @@ u8 = types.uint64
 boolean = types.boolean
 void = types.void
 
-MODULES = ("text", "ngrams", "sparse", "bisection", "centroids", "descent", "search")
+MODULES = ("text", "pairs", "ngrams", "sparse", "bisection", "centroids", "descent", "search")
 _registry: list[Kernel] = []
 _compiling = threading.Lock()
 

@@ -1,0 +1,148 @@
+"""Annif's corpora: short texts as TSV (``text ⇥ <uri> <uri>``), full texts as a folder of files.
+
+A vocabulary beside them (``<uri> ⇥ label`` a line) gives the labels their names.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.files import find, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.holding import check_labels, labels_of, lines_of_text
+from treetop.data.pairs import first_line
+from treetop.errors import TreetopError
+
+NAME = "annif"
+ABOUT = "Annif: TSV with text and <uri> <uri>, or a folder with a .txt and a .tsv or .key a document"
+SHORT_TEXT = re.compile(r"[^\t]*\t\s*<[^>\t]+>(\s+<[^>\t]+>)*\s*")
+VOCABULARY = re.compile(r"<([^>\t]+)>\t([^\t]+)(\t.*)?")
+URIS = re.compile(r"<([^>\t]+)>")
+VOCABULARIES = ("vocabulary.tsv", "vocab.tsv", "subjects.tsv")
+
+
+def short_texts(path: Path) -> dict[str, Path]:
+    """Files of short texts in a folder, or the file itself as ``train``."""
+    if path.is_file():
+        fits = plain_name(path).endswith(".tsv") and SHORT_TEXT.fullmatch(first_line(path))
+        return {"train": path} if fits else {}
+    found = {name: find(path, f"{name}.tsv") for name in SPLITS}
+    return {name: file for name, file in found.items() if file and short_texts(file)}
+
+
+def full_texts(path: Path) -> dict[str, Path]:
+    """Folders of full texts: the splits of a folder, or the folder itself as ``train``."""
+    if not path.is_dir():
+        return {}
+    found = {name: path / name for name in SPLITS if holds_documents(path / name)}
+    return found or ({"train": path} if holds_documents(path) else {})
+
+
+def holds_documents(folder: Path) -> bool:
+    """Whether a folder has a text with a file of subjects of the same name."""
+    texts = folder.glob("*.txt") if folder.is_dir() else ()
+    return any(subject_file(text) for text in texts)
+
+
+def subject_file(text: Path) -> Path | None:
+    """The file of subjects that belongs to a text."""
+    found = (text.with_suffix(ending) for ending in (".tsv", ".key"))
+    return next((path for path in found if path.is_file()), None)
+
+
+def matches(path: Path) -> bool:
+    """Whether a file or folder is of this format."""
+    return bool(short_texts(path) or full_texts(path))
+
+
+def read(path: Path, _: Columns) -> Dataset:
+    """All splits that are there, with names from a vocabulary if there is one."""
+    names = read_vocabulary(path if path.is_dir() else path.parent)
+    if files := short_texts(path):
+        splits = {name: read_short(file, names) for name, file in files.items()}
+    else:
+        splits = {name: read_full(folder, names) for name, folder in full_texts(path).items()}
+    return Dataset(NAME, splits)
+
+
+def read_vocabulary(folder: Path) -> dict[str, str]:
+    """Names by URI. Of two URIs with the same name, the second keeps its URI as name."""
+    path = find(folder, *VOCABULARIES)
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for number, line in enumerate(lines_of(path) if path else (), start=1):
+        found = VOCABULARY.fullmatch(line)
+        if found is None:
+            raise TreetopError(f"{path}:{number}: expected <uri>, a tab and a label")
+        uri, label = found[1], found[2]
+        names[uri] = uri if label in taken else label
+        taken.add(names[uri])
+    return names
+
+
+def read_short(path: Path, names: dict[str, str]) -> Split:
+    """Texts and labels of one file."""
+    texts, labels = [], []
+    for number, line in enumerate(lines_of(path), start=1):
+        text, tab, uris = line.partition("\t")
+        if not tab:
+            raise TreetopError(f"{path}:{number}: expected a text, a tab and <uri> <uri> …")
+        if URIS.sub("", uris).strip():
+            raise TreetopError(
+                f"{path}:{number}: subjects must be URIs in angle brackets: {uris[:60]!r}"
+            )
+        texts.append(text)
+        labels.append([names.get(uri, uri) for uri in dict.fromkeys(URIS.findall(uris))])
+    return Split(texts, labels)
+
+
+def read_full(folder: Path, names: dict[str, str]) -> Split:
+    """Texts and subjects of a folder, in the order of the files' names."""
+    texts, labels = [], []
+    for path in sorted(folder.glob("*.txt")):
+        subjects = subject_file(path)
+        if subjects is None:
+            raise TreetopError(f"{path}: has no file of subjects (.tsv or .key) beside it")
+        texts.append(read_text(path))
+        labels.append(read_subjects(subjects, names))
+    return Split(texts, labels)
+
+
+def read_text(path: Path) -> str:
+    """A whole file."""
+    with open_bytes(path) as file:
+        try:
+            return file.read().decode("utf-8").removeprefix("\ufeff")
+        except UnicodeDecodeError as error:
+            raise TreetopError(f"{path}: not UTF-8 at byte {error.start + 1}") from None
+
+
+def read_subjects(path: Path, names: dict[str, str]) -> list[str]:
+    """Subjects of one document: ``<uri> ⇥ label`` (.tsv), or a label a line (.key)."""
+    found = []
+    for number, line in enumerate(lines_of(path), start=1):
+        if not line.strip():
+            continue
+        if path.suffix == ".key":
+            found.append(line.strip())
+            continue
+        entry = URIS.match(line)
+        if entry is None:
+            raise TreetopError(f"{path}:{number}: expected <uri>, a tab and a label")
+        label = line[entry.end() :].strip()
+        found.append(names.get(entry[1], label or entry[1]))
+    return list(dict.fromkeys(found))
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """Short texts of each split; a label's name stands in the place of its URI."""
+    for name, split in dataset.splits.items():
+        labels = labels_of(split, dataset.label_names, NAME)
+        check_labels(labels, NAME, "<>\t\n\r")
+        texts = (text.replace("\t", " ") for text in lines_of_text(split, NAME))
+        lines = (
+            text + "\t" + " ".join(f"<{one}>" for one in line)
+            for text, line in zip(texts, labels, strict=True)
+        )
+        write_lines(folder / f"{name}.tsv", lines)

@@ -1,0 +1,65 @@
+"""From one format to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from treetop import store
+from treetop.data import columnar, tables, textlines
+from treetop.data.dataset import Dataset
+from treetop.data.files import plain_name
+from treetop.data.formats import FORMATS
+from treetop.errors import TreetopError
+
+Writer = Callable[[Dataset, Path], None]
+# A table's writer serves three formats.
+WRITERS: dict[str, Writer] = {form.NAME: form.write for form in FORMATS if form is not tables} | {
+    kind: partial(tables.write, ending=f".{kind}") for kind in ("csv", "tsv", "jsonl")
+}
+# Formats of which one file can stand alone.
+FILES = ("csv", "tsv", "jsonl", columnar.NAME)
+# Formats in which a line break ends a document.
+LINES = ("text-lines", "attentionxml", "fasttext", "annif", "pecos")
+
+
+def form_of(target: Path, asked: str | None) -> str:
+    """The format asked for, or the one that the target's name says; a folder is of text lines."""
+    if asked is not None:
+        if asked not in WRITERS:
+            raise TreetopError(f"unknown format {asked!r}: choose one of {', '.join(WRITERS)}")
+        return asked
+    ending = plain_name(target).rpartition(".")[2]
+    return ending if ending in FILES else textlines.NAME
+
+
+def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
+    """Write a data set to a new folder or file; the format it was written in."""
+    if target.exists():
+        raise TreetopError(f"{target}: exists already: choose another place")
+    form = form_of(target, form)
+    single = plain_name(target).endswith(tuple(f".{kind}" for kind in FILES))
+    if single and form not in FILES:
+        raise TreetopError(f"{target}: {form} is a folder of files: give a folder")
+    if single and len(dataset.splits) > 1:
+        raise TreetopError(
+            f"{target}: one file for {len(dataset.splits)} splits ({', '.join(dataset.splits)}): "
+            f"give a folder and --to {form}"
+        )
+    with store.replacing_folder(target) as folder:
+        if single:
+            WRITERS[form](dataset, folder / target.name)
+        else:
+            WRITERS[form](dataset, folder)
+    if single:
+        unwrap(target)
+    return form
+
+
+def unwrap(target: Path) -> None:
+    """Put the one file of a folder in the folder's place."""
+    inner = target.with_name(f".{target.name}.whole")
+    target.rename(inner)
+    (inner / target.name).rename(target)
+    inner.rmdir()

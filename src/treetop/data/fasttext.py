@@ -1,0 +1,70 @@
+"""fastText's lines: ``__label__one __label__two the text``."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.files import find, lines_of, plain_name, write_lines
+from treetop.data.holding import check_labels, labels_of, lines_of_text
+from treetop.data.pairs import first_line
+from treetop.errors import TreetopError
+
+NAME = "fasttext"
+ABOUT = "fastText: __label__one __label__two, then the text, a line a document"
+PREFIX = "__label__"
+ENDINGS = (".ft", ".fasttext", ".txt", ".train")
+BLANKS = re.compile(r"[ \t]+")
+
+
+def files_of(path: Path) -> dict[str, Path]:
+    """Files of this format in a folder, or the file itself as ``train``."""
+    if path.is_file():
+        named_so = plain_name(path).endswith((".ft", ".fasttext"))
+        return {"train": path} if named_so or first_line(path).startswith(PREFIX) else {}
+    found = {name: find(path, *(name + ending for ending in ENDINGS)) for name in SPLITS}
+    return {name: file for name, file in found.items() if file and files_of(file)}
+
+
+def matches(path: Path) -> bool:
+    """Whether a file, or those of a folder, are of this format."""
+    return bool(files_of(path))
+
+
+def read(path: Path, _: Columns) -> Dataset:
+    """All splits that are there."""
+    return Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()})
+
+
+def read_file(path: Path) -> Split:
+    """Texts and labels of one file."""
+    texts, labels = [], []
+    for number, line in enumerate(lines_of(path), start=1):
+        words, text = [], line
+        while text.startswith(PREFIX):
+            word, *rest = BLANKS.split(text, maxsplit=1)
+            if word == PREFIX:
+                raise TreetopError(f"{path}:{number}: {PREFIX} without a name")
+            words.append(word.removeprefix(PREFIX))
+            text = rest[0] if rest else ""
+        texts.append(text)
+        labels.append(list(dict.fromkeys(words)))
+    if not texts:
+        raise TreetopError(f"{path}: empty file")
+    if not any(labels):
+        raise TreetopError(f"{path}:1: no line begins with {PREFIX}")
+    return Split(texts, labels)
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """A file for each split."""
+    for name, split in dataset.splits.items():
+        labels = labels_of(split, dataset.label_names, NAME)
+        check_labels(labels, NAME, " \t\n\r")
+        texts = lines_of_text(split, NAME)
+        lines = (
+            " ".join((*(PREFIX + one for one in line), text.lstrip(" \t")))
+            for line, text in zip(labels, texts, strict=True)
+        )
+        write_lines(folder / f"{name}.ft", lines)

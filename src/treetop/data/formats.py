@@ -1,0 +1,26 @@
+"""All formats, in the order they are asked whether they know a path.
+
+A format is a module with NAME, ABOUT, `matches(path)`, `read(path, columns)` and `write(dataset,
+path)`. Those with names or contents of their own come first.
+"""
+
+from types import ModuleType
+
+from treetop.data import (
+    annif,
+    attentionxml,
+    columnar,
+    fasttext,
+    lf,
+    libsvm,
+    pecos,
+    tables,
+    textlines,
+    xmlrepo,
+    xmlrepo_split,
+)
+
+FORMATS: tuple[ModuleType, ...] = (
+    *(xmlrepo_split, lf, pecos, attentionxml, columnar, xmlrepo, fasttext, libsvm, annif, tables),
+    textlines,
+)

@@ -1,0 +1,60 @@
+"""libsvm's multi-label files: ``l1,l2 f:v f:v …`` a line, no header.
+
+Numbers are taken as they are written: a file that counts from 1 has an empty column 0, so that files
+of one set always agree.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.files import find, plain_name, write_lines
+from treetop.data.holding import features_of
+from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
+from treetop.data.xmlrepo import NAMES, named
+from treetop.errors import TreetopError
+
+NAME = "libsvm"
+ABOUT = "libsvm multi-label: l1,l2 f:v f:v … a line, counted from 0 or from 1"
+ENDINGS = (".libsvm", ".svm", ".svmlight")
+LINE = re.compile(r"(\d+(,\d+)*\s+)?\d+:[-+.\deE]+(\s+\d+:[-+.\deE]+)*")
+
+
+def matches(path: Path) -> bool:
+    """Whether a file, or those of a folder, are of this format."""
+    return bool(files_of(path))
+
+
+def files_of(path: Path) -> dict[str, Path]:
+    """Files of this format in a folder, or the file itself as ``train``."""
+    if path.is_file():
+        named_so = plain_name(path).endswith(ENDINGS)
+        return {"train": path} if named_so or LINE.fullmatch(first_line(path)) else {}
+    endings = (*ENDINGS, ".txt")
+    found = {name: find(path, *(name + ending for ending in endings)) for name in SPLITS}
+    return {name: file for name, file in found.items() if file and files_of(file)}
+
+
+def read(path: Path, _: Columns) -> Dataset:
+    """All splits that are there."""
+    made = Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()}).same_width()
+    return named(made, path if path.is_dir() else path.parent, exactly=False)
+
+
+def read_file(path: Path) -> Split:
+    """Features and labels of one file."""
+    rows = read_rows(path, with_labels=True, header=False)
+    if not rows.label_ends.size:
+        raise TreetopError(f"{path}: empty file")
+    X = matrix(path, rows.values, rows.features, rows.feature_ends, None, "feature", 1)
+    return Split(None, None, X, label_matrix(path, rows, None, 1))
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """A file for each split, and the labels' names."""
+    dataset = dataset.with_matrices()
+    for name, split in dataset.splits.items():
+        write_lines(folder / f"{name}.libsvm", text_of(features_of(split, NAME), split.Y))
+    write_lines(folder / NAMES[0], dataset.label_names or [])

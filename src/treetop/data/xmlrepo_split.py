@@ -1,0 +1,100 @@
+"""XMLRepo in two files a split: ``trn_X_Xf.txt`` with features, ``trn_X_Y.txt`` with labels.
+
+Both have a header of two numbers and ``column:value`` pairs. ``filter_labels_{train,test}.txt`` lists
+pairs of document and label that do not count.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.data.dataset import Columns, Dataset, Split
+from treetop.data.files import find, lines_of, write_lines
+from treetop.data.holding import features_of
+from treetop.data.pairs import first_line, matrix, read_rows, text_of
+from treetop.data.xmlrepo import NAMES, check_documents, named, numbers
+from treetop.errors import TreetopError
+
+NAME = "xmlrepo-split"
+ABOUT = "XMLRepo in two files: trn_X_Xf.txt with features, trn_X_Y.txt with labels"
+SHORT = {"train": "trn", "dev": "val", "test": "tst"}
+
+
+def matches(path: Path) -> bool:
+    """Whether a folder holds this format."""
+    return path.is_dir() and any(find(path, f"{short}_X_Xf.txt") for short in SHORT.values())
+
+
+def read(path: Path, _: Columns) -> Dataset:
+    """All splits that are there."""
+    splits = {}
+    for name, short in SHORT.items():
+        features = find(path, f"{short}_X_Xf.txt")
+        if features is not None:
+            splits[name] = read_split(path, name, features, find(path, f"{short}_X_Y.txt"))
+    return named(Dataset(NAME, splits).same_width(), path)
+
+
+def read_split(folder: Path, name: str, features: Path, labels: Path | None) -> Split:
+    """One split, with the pairs that are left out of scoring."""
+    X = read_matrix(features, "feature")
+    if labels is None:
+        return Split(None, None, X, None)
+    Y = read_matrix(labels, "label")
+    if X.shape[0] != Y.shape[0]:
+        raise TreetopError(f"{labels}: {Y.shape[0]:,} documents, {features.name} has {X.shape[0]:,}")
+    return Split(None, None, X, Y, read_filter(folder, name, Y.shape))
+
+
+def read_matrix(path: Path, what: str) -> sp.csr_matrix:
+    """One file with its header ``rows columns``."""
+    header = numbers(first_line(path), 2)
+    if header is None:
+        raise TreetopError(f"{path}:1: the header must be two numbers: documents and {what}s")
+    rows = read_rows(path, with_labels=False, header=True)
+    check_documents(path, rows.feature_ends.size, header[0])
+    return matrix(path, rows.values, rows.features, rows.feature_ends, header[1], what, 2)
+
+
+def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matrix | None:
+    """Pairs of ``filter_labels_train.txt`` or ``filter_labels_test.txt``, if it is there."""
+    path = find(folder, f"filter_labels_{name}.txt")
+    if path is None:
+        return None
+    pairs = []
+    for number, line in enumerate(lines_of(path), start=1):
+        pair = numbers(line, 2)
+        if pair is None:
+            raise TreetopError(f"{path}:{number}: expected two numbers: document and label")
+        if pair[0] >= shape[0] or pair[1] >= shape[1]:
+            raise TreetopError(
+                f"{path}:{number}: document {pair[0]}, label {pair[1]}: there are {shape[0]:,} and "
+                f"{shape[1]:,}"
+            )
+        pairs.append(pair)
+    cells = np.array(pairs, np.int64).reshape(-1, 2)
+    return sp.csr_matrix((np.ones(len(cells), np.float32), (cells[:, 0], cells[:, 1])), shape=shape)
+
+
+def write(dataset: Dataset, folder: Path) -> None:
+    """Two files for each split, and the labels' names."""
+    dataset = dataset.with_matrices()
+    for name, split in dataset.splits.items():
+        for kind, made in (("Xf", features_of(split, NAME)), ("Y", split.Y)):
+            if made is not None:
+                header = f"{made.shape[0]} {made.shape[1]}"
+                write_lines(folder / f"{SHORT[name]}_X_{kind}.txt", (header, *text_of(made, None)))
+        write_filter(folder, name, split)
+    write_lines(folder / NAMES[0], dataset.label_names or [])
+
+
+def write_filter(folder: Path, name: str, split: Split) -> None:
+    """Pairs that are left out of scoring, if there are any."""
+    if split.excluded is not None:
+        cells = split.excluded.tocoo()
+        pairs = zip(cells.row.tolist(), cells.col.tolist(), strict=True)
+        lines = (f"{row} {column}" for row, column in pairs)
+        write_lines(folder / f"filter_labels_{name}.txt", lines)
