@@ -13,6 +13,7 @@ __all__ = [
     "XRLinear",
     "XRTransformer",
     "__version__",
+    "from_pretrained",
     "load",
     "metrics",
 ]
@@ -23,6 +24,7 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
+    "from_pretrained": "treetop.hub",
 }
 
 

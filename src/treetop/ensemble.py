@@ -12,15 +12,16 @@ import scipy.sparse as sp
 from treetop import store
 from treetop.errors import TreetopError
 from treetop.estimator import Prediction, named
+from treetop.hub import Shared
 from treetop.inputs import is_text
-from treetop.model_card import ensemble_card
+from treetop.model_card import card
 from treetop.ranking.combining import COMBINE, combined
 
 # Labels each member is asked for, for every label wanted: members disagree at the end of their lists.
 LOOK_FURTHER = 4
 
 
-class Ensemble:
+class Ensemble(Shared):
     """Models over the same labels; their scores are combined label by label.
 
     `combine`: ``average`` of the scores; ``rank``, the mean of what places are worth; ``sigmoid`` or
@@ -88,7 +89,7 @@ class Ensemble:
                 "labels": len(self.classes_),
                 "metrics": measured or {},
             }
-            (target / "README.md").write_text(ensemble_card(facts), encoding="utf-8")
+            store.write_card(target, card(facts))
             store.write_config(target, facts)
 
     @classmethod

@@ -15,10 +15,11 @@ from treetop.config import LinearSettings, make_settings, to_json, unknown_setti
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
+from treetop.hub import Shared
 from treetop.inputs import check_shape, is_label_matrix, is_text, read_features, read_labels
 from treetop.labels.tree import Tree
 from treetop.labels.vocabulary import Vocabulary
-from treetop.model_card import model_card
+from treetop.model_card import card
 from treetop.parallel import thread_count
 from treetop.ranking.combining import average
 from treetop.ranking.ranker import Ranker
@@ -28,7 +29,7 @@ Own = TypeVar("Own", bound="Estimator")
 Prediction = list[tuple[Any, float]]
 
 
-class Estimator:
+class Estimator(Shared):
     """Settings in the constructor, scikit-learn's conventions, and all that follows `fit`."""
 
     kind: ClassVar[str]
@@ -192,9 +193,14 @@ class Estimator:
                 "feature_widths": list(self.feature_widths_),
                 "train_documents": self.train_documents_,
                 "labels": len(self.classes_),
+                "data": {
+                    "labels_a_document": float(self.train_counts_.sum() / self.train_documents_),
+                    "labels_of_one": int((self.train_counts_ == 1).sum()),
+                    "most_frequent": int(self.train_counts_.max(initial=0)),
+                },
                 "metrics": measured or {},
             }
-            (target / "README.md").write_text(model_card(facts), encoding="utf-8")
+            store.write_card(target, card(facts))
             store.write_config(target, facts)
 
     def _save_more(self, folder: Path) -> None:

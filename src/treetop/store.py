@@ -15,7 +15,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from treetop.errors import TreetopError
 
 VERSION = 1
 CONFIG = "config.json"
+CARD = "README.md"
 # Files are checked against their checksums up to this total; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 DTYPES = {
@@ -97,12 +98,17 @@ def checksum(path: Path) -> str:
     return digest.hexdigest()
 
 
+def write_card(folder: Path, text: str) -> None:
+    """Write README.md. It has no checksum: people edit it, on the Hub for instance."""
+    (folder / CARD).write_text(text, encoding="utf-8")
+
+
 def write_config(folder: Path, config: dict[str, Any]) -> None:
     """Write config.json with the size and checksum of every other file of the folder."""
     files = {
         file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": checksum(file)}
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and file != folder / CONFIG
+        if file.is_file() and file != folder / CONFIG and file.name != CARD
     }
     text = json.dumps({"treetop": VERSION, **config, "files": files}, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
@@ -134,6 +140,20 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
     for name, entry in files.items():
         check_file(folder / name, entry, verify)
     return config
+
+
+def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[Any], str]) -> None:
+    """Note figures in config.json and README.md; each file is exchanged in one step."""
+    config = read_config(folder, verify=False)
+    config["metrics"] = measures
+    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+    for name, content in ((CONFIG, text), (CARD, make_card(config))):
+        try:
+            fresh = folder / f".{name}.new"
+            fresh.write_text(content, encoding="utf-8")
+            fresh.replace(folder / name)
+        except OSError as error:
+            raise TreetopError(f"{folder / name}: cannot be written ({error.strerror})") from None
 
 
 def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:

@@ -95,6 +95,8 @@ def draw(dataset: Dataset, path: Path) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    longest = max(int(words_of(split).max(initial=1)) for split in dataset.splits.values())
+    edges = np.unique(np.geomspace(1, longest + 1, 40).round()) - 0.5
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     for name, split in dataset.splits.items():
         if split.has_labels:
@@ -103,7 +105,6 @@ def draw(dataset: Dataset, path: Path) -> None:
         lengths = words_of(split)
         lengths = lengths[lengths > 0]
         if lengths.size:
-            edges = np.geomspace(1, max(2, lengths.max()), 40)
             weights = np.full(lengths.size, 100 / lengths.size)
             right.hist(
                 lengths, edges, weights=weights, histtype="step", label=f"{name}: {len(split):,}"

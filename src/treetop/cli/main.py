@@ -126,13 +126,16 @@ def evaluate(
     threshold: Annotated[
         Optional[float], typer.Option(help="Also F1 of labels that score at least this.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Note the figures in the model's config and card.")
+    ] = False,
     text_column: TextColumn = None,
     labels_column: LabelsColumn = None,
 ) -> None:
     """Every measure, overall and by label frequency."""
     from treetop.cli.work import evaluate_model
 
-    evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column)
+    evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column, keep)
 
 
 @data_app.command("inspect")

@@ -15,13 +15,14 @@ import numpy as np
 import scipy.sparse as sp
 
 import treetop
-from treetop import metrics
+from treetop import metrics, store
 from treetop.cli import screen
 from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.features.tokens import blocks_of_text
 from treetop.labels.vocabulary import Vocabulary
+from treetop.model_card import card
 
 
 def predict_file(
@@ -83,9 +84,9 @@ def writing(output: Path | None) -> Iterator[IO[str]]:
 
 def evaluate_model(
     model: Path, data: Path, split_name: str, as_json: bool, propensity: str,
-    threshold: float | None, text_column: str | None, labels_column: str | None,
+    threshold: float | None, text_column: str | None, labels_column: str | None, keep: bool = False,
 ) -> None:  # fmt: skip
-    """Measure a model on a split and print the figures."""
+    """Measure a model on a split and print the figures; `keep` notes them in the model folder."""
     if propensity not in metrics.PROPENSITIES:
         known = ", ".join(metrics.PROPENSITIES)
         raise TreetopError(f"unknown propensity preset {propensity!r}: choose one of {known}")
@@ -93,6 +94,9 @@ def evaluate_model(
     dataset = open_data(data, text_column, labels_column)
     split = dataset.split(*((split_name,) if split_name != "test" else ("test", "train")))
     result = measure(estimator, split, dataset.label_names, propensity=propensity, threshold=threshold)
+    if keep:
+        noted = {"measured_on": f"{Path(data).name}, {split_name}: {len(split):,} documents.", **result}
+        store.keep_measures(model, noted, card)
     if as_json:
         print(json.dumps(result, indent=2))
     else:

@@ -1,0 +1,101 @@
+"""Models on the Hugging Face Hub, through the library's own mixin."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+from treetop import store
+from treetop.errors import TreetopError
+
+NEEDED = "the Hub needs a package more: pip install 'treetop[hub]'"
+# What a model folder holds: a repository may have other files, which need not be fetched.
+PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.md", "*.jsonl", "*.model"]
+
+
+def hub_model() -> Any:
+    """The class that the library's mixin makes able to save, load and push."""
+    try:
+        from huggingface_hub import ModelHubMixin, snapshot_download
+    except ImportError:
+        raise TreetopError(NEEDED) from None
+
+    class HubModel(ModelHubMixin, library_name="treetop", pipeline_tag="text-classification"):
+        """An estimator as the mixin wants it."""
+
+        def __init__(self, estimator: Any) -> None:
+            self.estimator = estimator
+
+        def _save_pretrained(self, save_directory: Path) -> None:
+            inner = save_directory / ".whole"
+            self.estimator.save(inner)
+            for path in inner.iterdir():
+                place = save_directory / path.name
+                if place.is_dir():
+                    shutil.rmtree(place)
+                path.replace(place)
+            inner.rmdir()
+
+        @classmethod
+        def _from_pretrained(
+            cls, *, model_id: str, revision: str | None, cache_dir: Any, force_download: bool,
+            local_files_only: bool, token: Any, **_: Any,
+        ) -> HubModel:  # fmt: skip
+            from treetop.models import load_model
+
+            folder = model_id
+            if not Path(model_id).is_dir():
+                folder = snapshot_download(
+                    model_id, revision=revision, cache_dir=cache_dir, force_download=force_download,
+                    local_files_only=local_files_only, token=token, allow_patterns=PATTERNS,
+                )  # fmt: skip
+            return cls(load_model(folder))
+
+    return HubModel
+
+
+class Shared:
+    """What a model can do with the Hub."""
+
+    def save_pretrained(self, folder: str | Path, **options: Any) -> Any:
+        """Save to a folder, and push it if `push_to_hub=True`; options are huggingface_hub's."""
+        return hub_model()(self).save_pretrained(folder, **options)
+
+    def push_to_hub(self, name: str, **options: Any) -> Any:
+        """Upload to the Hub as `name`, in one commit; options are huggingface_hub's."""
+        with explained(name):
+            return hub_model()(self).push_to_hub(name, **options)
+
+    @classmethod
+    def from_pretrained(cls, name: str | Path, **options: Any) -> Any:
+        """The model of this name on the Hub, or in a folder."""
+        made = from_pretrained(name, **options)
+        if not isinstance(made, cls):
+            raise TreetopError(f"{name} holds a {type(made).__name__}, not a {cls.__name__}")
+        return made
+
+
+def from_pretrained(name: str | Path, **options: Any) -> Any:
+    """The model of this name on the Hub, or in a folder, whatever its kind."""
+    if Path(name).is_dir():
+        store.read_config(Path(name), verify=False)
+    with explained(str(name)):
+        return hub_model().from_pretrained(str(name), **options).estimator
+
+
+class explained:  # noqa: N801 - reads as a statement
+    """Errors of the Hub as one line."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        if error is None or isinstance(error, TreetopError) or not isinstance(error, Exception):
+            return
+        reason = " ".join(str(error).split())[:200]
+        if kind.__module__.startswith(("huggingface_hub", "httpx", "requests")) or kind is OSError:
+            raise TreetopError(f"{self.name}: not a folder, and the Hub says: {reason}") from None

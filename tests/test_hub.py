@@ -1,0 +1,108 @@
+"""The Hub: the library's own client against a stand-in of its HTTP API."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import treetop
+from tests.hub_stand_in import start
+from treetop.errors import TreetopError
+
+pytest.importorskip("huggingface_hub")
+TEXTS = ["red apple", "green grass", "blue sky"] * 4
+LABELS = [["red"], ["green"], ["blue", "sky"]] * 4
+
+
+@pytest.fixture(scope="module")
+def model():
+    return treetop.XRLinear().fit(TEXTS, LABELS)
+
+
+def test_save_and_load_a_folder(model, tmp_path):
+    model.save_pretrained(tmp_path / "m")
+    assert {"config.json", "labels.txt", "README.md"} <= {p.name for p in (tmp_path / "m").iterdir()}
+    again = treetop.XRLinear.from_pretrained(tmp_path / "m")
+    assert again.predict(["blue sky"]) == model.predict(["blue sky"])
+    again.save_pretrained(tmp_path / "m")  # over itself
+    assert treetop.from_pretrained(tmp_path / "m").predict(["red"]) == model.predict(["red"])
+    with pytest.raises(TreetopError, match="holds a XRLinear, not a XRTransformer"):
+        treetop.XRTransformer.from_pretrained(tmp_path / "m")
+    with pytest.raises(TreetopError, match=r"config.json is missing"):
+        treetop.from_pretrained(tmp_path)
+
+
+def test_the_card_is_one_for_the_hub_and_may_be_edited(model, tmp_path):
+    from huggingface_hub import ModelCard
+
+    model.save(
+        tmp_path / "m",
+        {"P@1": 0.5, "by_frequency": {"1": {"labels": 3, "recall": 0.25, "precision": 1.0}}},
+    )
+    card = ModelCard.load(tmp_path / "m" / "README.md")
+    assert card.data.library_name == "treetop"
+    for said in (
+        "12 documents",
+        "| P@1 | 50.00 |",
+        "| 1 | 3 | 25.00 | 100.00 |",
+        "treetop.load",
+        "## Limits",
+        "`beam`",
+    ):
+        assert said in card.text
+    (tmp_path / "m" / "README.md").write_text("mine")
+    assert treetop.load(str(tmp_path / "m")).predict(["red"])
+
+
+def run(code, server, home):
+    address = f"http://127.0.0.1:{server.server_port}"
+    environment = {
+        "HF_ENDPOINT": address,
+        "HF_HOME": str(home),
+        "HF_TOKEN": "hf_x",
+        "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "HF_HUB_OFFLINE": "0",
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_push_and_fetch(model, tmp_path):
+    server = start()
+    model.save(tmp_path / "m")
+    push = f"import treetop; print(treetop.load({str(tmp_path / 'm')!r}).push_to_hub('someone/tags'))"
+    code, said, errors = run(push, server, tmp_path / "home")
+    assert code == 0, errors
+    assert "commit" in said
+    files = server.repos["someone/tags"]
+    assert json.loads(files["config.json"])["model"] == "xr-linear"
+    assert not any(name.endswith((".pkl", ".bin", ".pt")) for name in files)
+    server.repos["someone/tags"]["evil.pkl"] = b"never fetched"
+    fetch = (
+        "import treetop; print(treetop.from_pretrained('someone/tags').predict(['blue sky'])[0][0][0])"
+    )
+    code, said, errors = run(fetch, server, tmp_path / "other")
+    assert code == 0, errors
+    assert said.strip() in ("blue", "sky")
+    assert not list((tmp_path / "other").rglob("evil.pkl"))
+    missing = (
+        "import treetop\ntry: treetop.from_pretrained('someone/nothing')\n"
+        "except treetop.TreetopError as error: print(error)"
+    )
+    code, said, errors = run(missing, server, tmp_path / "other")
+    assert "someone/nothing: not a folder, and the Hub says:" in said, errors
+    server.shutdown()
+
+
+def test_the_missing_package_is_named(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(TreetopError, match=r"pip install 'treetop\[hub\]'"):
+        model.push_to_hub("a/b")
