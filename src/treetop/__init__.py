@@ -16,6 +16,7 @@ __all__ = [
     "from_pretrained",
     "load",
     "metrics",
+    "scorer",
 ]
 
 _HOMES = {
@@ -25,6 +26,7 @@ _HOMES = {
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
     "from_pretrained": "treetop.hub",
+    "scorer": "treetop.scoring",
 }
 
 

@@ -16,9 +16,8 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
 from treetop.hub import Shared
-from treetop.inputs import check_shape, is_label_matrix, is_text, read_features, read_labels
+from treetop.inputs import check_shape, is_text, labels_in_order, read_features
 from treetop.labels.tree import Tree
-from treetop.labels.vocabulary import Vocabulary
 from treetop.model_card import card
 from treetop.parallel import thread_count
 from treetop.ranking.combining import average
@@ -127,12 +126,8 @@ class Estimator(Shared):
 
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
-        own = is_label_matrix(y) and y.shape[1] == len(self.classes_)
-        Y, names = read_labels(y, list(map(str, self.classes_)) if own else None)
-        order = Vocabulary(list(map(str, self.classes_))).extended([list(map(str, names))])
-        columns = np.array([order.numbers[str(name)] for name in names], np.int64)
-        widened = sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), (Y.shape[0], len(order)))
-        return float(metrics.evaluate(widened, self.predict_scores(X, 1), k=(1,))["P@1"])
+        Y = labels_in_order(y, self.classes_)
+        return float(metrics.evaluate(Y, self.predict_scores(X, 1), k=(1,))["P@1"])
 
     def _text_features(self, texts: Any) -> Features:
         """Features of texts as `fit` made them."""

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
-from treetop.labels.vocabulary import label_matrix, vocabulary_of
+from treetop.labels.vocabulary import Vocabulary, label_matrix, vocabulary_of
 
 
 def is_text(X: Any) -> bool:
@@ -68,6 +68,16 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
     classes = np.array(vocabulary.names, dtype=object)
     check_names(classes)
     return vocabulary.encode(lines), classes
+
+
+def labels_in_order(y: Any, classes: np.ndarray) -> sp.csr_matrix:
+    """Y with the columns of `classes`, followed by labels that are not among them."""
+    known = [str(name) for name in classes]
+    own = is_label_matrix(y) and y.shape[1] == len(known)
+    Y, names = read_labels(y, known if own else None)
+    order = Vocabulary(known).extended([[str(name) for name in names]])
+    columns = np.array([order.numbers[str(name)] for name in names], np.int64)
+    return sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), shape=(Y.shape[0], len(order)))
 
 
 def is_label_matrix(y: Any) -> bool:
