@@ -151,8 +151,8 @@ class TransformerSettings(LinearSettings):
 
 
 SCORES = (
-    *("auto", "l1-hinge", "l2-hinge", "l3-hinge", "sigmoid", "log-l3-hinge", "log-sigmoid"),
-    "identity",
+    *("auto", "l1-hinge", "l2-hinge", "l3-hinge", "l4-hinge", "sigmoid", "identity"),
+    *("log-l1-hinge", "log-l2-hinge", "log-l3-hinge", "log-l4-hinge", "log-sigmoid"),
 )
 CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),

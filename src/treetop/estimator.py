@@ -184,12 +184,12 @@ class Estimator(Shared):
                 "model": self.kind,
                 "settings": to_json(self.settings_),
                 "trees": [str(ranker.tree) for ranker in self.rankers_],
-                "text": self.tfidf_ is not None,
+                "text": False if self.tfidf_ is None else self.tfidf_.kind,
                 "feature_widths": list(self.feature_widths_),
                 "train_documents": self.train_documents_,
                 "labels": len(self.classes_),
                 "data": {
-                    "labels_a_document": float(self.train_counts_.sum() / self.train_documents_),
+                    "labels_a_document": self.train_counts_.sum() / max(1, self.train_documents_),
                     "labels_of_one": int((self.train_counts_ == 1).sum()),
                     "most_frequent": int(self.train_counts_.max(initial=0)),
                 },
@@ -228,7 +228,7 @@ class Estimator(Shared):
         model.tfidf_ = None
         if config["text"]:
             learned = store.read_arrays(folder / "tfidf.safetensors")
-            model.tfidf_ = Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
+            model.tfidf_ = read_vectoriser(config["text"], learned, settings)
         model.feature_widths_ = tuple(config["feature_widths"])
         model.n_features_in_ = sum(model.feature_widths_)
         model.train_counts_ = shape["train_counts"]
@@ -236,6 +236,15 @@ class Estimator(Shared):
         model.settings_ = settings
         model._load_more(folder)
         return model
+
+
+def read_vectoriser(kind: Any, learned: dict[str, np.ndarray], settings: LinearSettings) -> Any:
+    """What makes features of texts: ours, or one that was imported."""
+    if kind == "pecos":
+        from treetop.interop.pecos_words import PecosWords
+
+        return PecosWords.from_arrays(learned)
+    return Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
 
 
 def named(scores: sp.csr_matrix, names: np.ndarray) -> list[Prediction]:

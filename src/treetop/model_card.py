@@ -42,13 +42,15 @@ def card(facts: dict[str, Any]) -> str:
 
 def about_model(facts: dict[str, Any]) -> str:
     """The model and the data it was trained on."""
+    documents = facts["train_documents"]
+    origin = f"trained on {documents:,} documents" if documents else "imported"
     made = f"""# A treetop model
 
-{facts["model"]}, trained on {facts["train_documents"]:,} documents with {facts["labels"]:,} labels.
+{facts["model"]}, {origin}, {facts["labels"]:,} labels.
 Label trees: {", ".join(facts["trees"])}.
 """
     data = facts.get("data")
-    if data:
+    if data and facts["train_documents"]:
         made += f"""
 ## Data
 

@@ -138,6 +138,21 @@ def evaluate(
     evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column, keep)
 
 
+@app.command("import-pecos")
+def import_pecos(
+    source: Annotated[Path, typer.Argument(help="A model folder or a params.json of PECOS.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Model folder, or preset (.json).")],
+    words: Annotated[
+        Optional[Path], typer.Option(help="Folder of PECOS's TF-IDF, to predict from texts.")
+    ] = None,
+    labels: Annotated[Optional[Path], typer.Option(help="Names of the labels, a line each.")] = None,
+) -> None:
+    """A model that PECOS trained as a model of treetop, or its params.json as a preset."""
+    from treetop.cli.exchange import import_from_pecos
+
+    import_from_pecos(source, output, words, labels)
+
+
 @data_app.command("inspect")
 def inspect_data(
     data: Data,

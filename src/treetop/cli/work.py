@@ -117,14 +117,10 @@ def measure(
         most = int(np.diff(split.excluded.indptr).max(initial=0))
         scores = estimator.predict_scores(split.documents, max(k) + most)
         truth, scores = without_excluded(truth, scores, split.excluded, names, vocabulary)
-    return metrics.evaluate(
-        truth,
-        scores,
-        k,
-        train_counts=estimator.train_counts_,
-        train_documents=estimator.train_documents_,
-        **options,
-    )
+    if estimator.train_documents_:  # not known of an imported model
+        options["train_counts"] = estimator.train_counts_
+        options["train_documents"] = estimator.train_documents_
+    return metrics.evaluate(truth, scores, k, **options)
 
 
 def without_excluded(

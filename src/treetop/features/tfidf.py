@@ -133,6 +133,8 @@ def fit_analyser(
 class Tfidf:
     """Several analysers side by side; a row has length 1 whatever their number."""
 
+    kind = "words"
+
     def __init__(self, analysers: Iterable[Analyser], threads: int | None = None) -> None:
         self.analysers = tuple(analysers)
         self.threads = parallel.thread_count(threads)

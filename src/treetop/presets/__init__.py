@@ -25,11 +25,17 @@ def names() -> list[str]:
 
 @cache
 def read(name: str) -> dict[str, Any]:
-    """A preset's file."""
-    path = FOLDER / f"{name}.json"
-    if name not in names():
-        raise TreetopError(f"unknown preset {name!r}: choose one of {', '.join(names())}")
-    made: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    """A preset's file: one of ours by its name, or a user's own by its path."""
+    path = FOLDER / f"{name}.json" if name in names() else Path(name)
+    if path.suffix != ".json" or not path.is_file():
+        raise TreetopError(
+            f"unknown preset {name!r}: choose one of {', '.join(names())}, or give a .json file"
+        )
+    try:
+        made: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        _ = made["model"], dict(made["settings"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise TreetopError(f"{path}: no preset: it must have model and settings ({error})") from None
     return made
 
 

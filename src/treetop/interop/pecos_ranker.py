@@ -1,0 +1,124 @@
+"""PECOS's hierarchical linear model, ``0.model/{W,C}.npz`` a level, as a ranker."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.config import SCORES, RankerSettings
+from treetop.data.pecos import load_matrix
+from treetop.errors import TreetopError
+from treetop.labels.tree import Tree
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.weights import ClusterWeights, assemble
+
+OTHER_NAMES = {"noop": "identity"}
+
+
+class Level(NamedTuple):
+    """One level as PECOS saves it."""
+
+    W: sp.csc_matrix  # features (and the bias, if there is one) x nodes
+    C: sp.csc_matrix  # nodes x nodes of the level above
+    bias: float
+    top: int
+    score: str
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """A JSON object."""
+    try:
+        made = json.loads(path.read_text("utf-8"))
+    except OSError:
+        raise TreetopError(f"{path}: missing: is this a model that PECOS saved?") from None
+    except ValueError as error:
+        raise TreetopError(f"{path}: not JSON ({error})") from None
+    if not isinstance(made, dict):
+        raise TreetopError(f"{path}: a JSON object is expected")
+    return made
+
+
+def read_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, int]:
+    """The ranker in a folder, and its number of sparse features.
+
+    The last `dense_width` features are those of an encoder.
+    """
+    depth = read_json(folder / "param.json").get("depth")
+    if not isinstance(depth, int) or depth < 1:
+        raise TreetopError(f"{folder / 'param.json'}: the depth of the model is missing")
+    levels = [read_level(folder / f"{number}.model") for number in range(depth)]
+    orders, pointers = [np.zeros(1, np.int64)], []
+    for number, level in enumerate(levels):
+        order, ends = children_in_order(folder / f"{number}.model", level.C, orders[-1])
+        orders.append(order)
+        pointers.append(ends)
+    tree = Tree(tuple(pointers), orders[-1])
+    sparse_width = features_of(levels[0]) - dense_width
+    if sparse_width < 0:
+        raise TreetopError(f"{folder}: fewer features than the encoder has columns")
+    clusters = [
+        cluster
+        for level, order, ends in zip(levels, orders[1:], pointers, strict=True)
+        for cluster in clusters_of(level, order, ends, sparse_width, dense_width)
+    ]
+    settings = replace(
+        RankerSettings(), score_transform=levels[-1].score,
+        beam=levels[0].top if depth > 1 else RankerSettings().beam, bias=max(levels[0].bias, 0.0),
+    )  # fmt: skip
+    return Ranker(tree, assemble(clusters, tree, sparse_width, threads), settings), sparse_width
+
+
+def read_level(folder: Path) -> Level:
+    """Matrices and parameters of one level."""
+    param = read_json(folder / "param.json")
+    W, C = load_matrix(folder / "W.npz").tocsc(), load_matrix(folder / "C.npz").tocsc()
+    if W.shape[1] != C.shape[0]:
+        raise TreetopError(f"{folder}: W has {W.shape[1]} columns, C {C.shape[0]} rows")
+    how = param.get("pred_kwargs", {})
+    score = str(how.get("post_processor", "l3-hinge"))
+    score = OTHER_NAMES.get(score, score)
+    if score not in SCORES:
+        raise TreetopError(f"{folder / 'param.json'}: unknown post_processor {score!r}")
+    return Level(W, C, float(param.get("bias", -1.0)), int(how.get("only_topk", 20)), score)
+
+
+def features_of(level: Level) -> int:
+    """Features without the bias."""
+    return int(level.W.shape[0]) - (level.bias > 0)
+
+
+def children_in_order(
+    folder: Path, C: sp.csc_matrix, parents: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Nodes so that siblings are neighbours, and where each parent's children end."""
+    if C.shape[1] != parents.size or not (np.bincount(C.indices, minlength=C.shape[0]) == 1).all():
+        raise TreetopError(f"{folder / 'C.npz'}: every node must have one parent")
+    C.sort_indices()
+    parts = [C.indices[C.indptr[parent] : C.indptr[parent + 1]] for parent in parents.tolist()]
+    ends = np.append(0, np.cumsum([part.size for part in parts]))
+    return np.concatenate(parts).astype(np.int64), ends.astype(np.int64)
+
+
+def clusters_of(
+    level: Level, order: np.ndarray, ends: np.ndarray, sparse_width: int, dense_width: int
+) -> list[ClusterWeights]:
+    """Weights by cluster, in the tree's order."""
+    made = []
+    for start, end in zip(ends[:-1], ends[1:], strict=True):
+        W = sp.csr_matrix(level.W[:, order[start:end]], dtype=np.float32)
+        words = W[:sparse_width]
+        words.sort_indices()
+        sizes = np.diff(words.indptr)
+        used = np.flatnonzero(sizes)
+        biases = np.zeros(end - start, np.float32)
+        if level.bias > 0:
+            biases = (level.bias * W[-1].toarray()[0]).astype(np.float32)
+        dense = W[sparse_width : sparse_width + dense_width].toarray()
+        found = (used.astype(np.int32), np.cumsum(sizes[used]), words.indices.astype(np.int32))
+        made.append(ClusterWeights(*found, words.data, dense, biases))
+    return made

@@ -1,0 +1,184 @@
+"""Models of the real libpecos (made by make_pecos_fixtures.py): the same labels, the same scores."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import treetop
+from treetop.errors import TreetopError
+from treetop.interop.pecos import import_model
+from treetop.interop.pecos_params import read_params
+from treetop.interop.pecos_words import read_words
+
+HERE = Path(__file__).parent / "pecos"
+TEXTS = (HERE / "test.txt").read_text("utf-8").removesuffix("\n").split("\n")
+
+
+def assert_same(made, name):
+    expected = sp.load_npz(HERE / f"{name}.npz")
+    assert (made.astype(bool) != expected.astype(bool)).nnz == 0
+    assert abs(made - expected).max() < 1e-4
+
+
+@pytest.mark.parametrize("name", ["linear", "no-bias", "flat"])
+def test_a_linear_model_predicts_the_same(name):
+    model = import_model(HERE / name)
+    X = sp.load_npz(HERE / "X.npz")
+    assert_same(model.predict_scores(X, 20), name)
+    assert list(model.classes_[:2]) == ["0", "1"]
+
+
+def test_from_texts_with_names_and_after_saving(tmp_path):
+    model = import_model(HERE / "linear", HERE / "words", HERE / "labels.txt")
+    assert_same(model.predict_scores(TEXTS, 20), "linear")
+    model.save(tmp_path / "m")
+    again = treetop.load(str(tmp_path / "m"))
+    assert_same(again.predict_scores(TEXTS, 20), "linear")
+    assert again.predict(TEXTS[:1])[0][0][0].startswith("label ")
+    assert "imported" in (tmp_path / "m" / "README.md").read_text()
+    assert 0 <= treetop.scorer("P@1")(again, TEXTS, [["label 1"]] * len(TEXTS)) <= 1
+
+
+def test_the_vectoriser_is_pecoss_own():
+    words = read_words(HERE / "words")
+    assert abs(words.transform(TEXTS) - sp.load_npz(HERE / "X.npz")).max() < 1e-6
+    assert words.transform([]).shape == (0, words.features)
+    assert words.transform([""]).nnz == 0
+    assert words.feature_name(0)
+    with pytest.raises(TreetopError, match="document 0 is of type int"):
+        words.transform([3])
+
+
+def test_a_transformer_predicts_the_same(tmp_path):
+    pytest.importorskip("torch")
+    model = import_model(HERE / "transformer", HERE / "words", HERE / "labels.txt")
+    assert_same(model.predict_scores(TEXTS, 20), "transformer")
+    model.save(tmp_path / "m")
+    again = treetop.load(str(tmp_path / "m"))
+    assert_same(again.predict_scores(TEXTS, 20), "transformer")
+
+
+def broken(tmp_path, name, change):
+    folder = tmp_path / name
+    shutil.copytree(HERE / name, folder)
+    change(folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("linear", lambda f: shutil.rmtree(f / "ranker"), "ranker or text_encoder is missing"),
+        ("linear", lambda f: (f / "ranker/param.json").unlink(), "param.json: missing"),
+        ("linear", lambda f: (f / "ranker/param.json").write_text("{"), "param.json: not JSON"),
+        ("linear", lambda f: (f / "ranker/param.json").write_text("[]"), "a JSON object is expected"),
+        (
+            "linear",
+            lambda f: (f / "ranker/param.json").write_text("{}"),
+            "the depth of the model is missing",
+        ),
+        ("linear", lambda f: (f / "ranker/1.model/W.npz").unlink(), "W.npz: missing"),
+        ("linear", lambda f: (f / "ranker/1.model/C.npz").write_bytes(b"no"), "not a sparse matrix"),
+        (
+            "linear",
+            lambda f: sp.save_npz(f / "ranker/1.model/C.npz", sp.csc_matrix((2, 3))),
+            "C 2 rows",
+        ),
+        (
+            "linear",
+            lambda f: sp.save_npz(f / "ranker/2.model/C.npz", sp.csc_matrix(np.ones((30, 9)))),
+            "one parent",
+        ),
+        ("transformer", lambda f: shutil.rmtree(f / "concat_model"), "it has no concat_model"),
+        (
+            "transformer",
+            lambda f: (f / "text_encoder/text_encoder/config.json").write_text(
+                '{"model_type": "xlnet"}'
+            ),
+            "family 'xlnet' cannot be imported",
+        ),
+        (
+            "transformer",
+            lambda f: shutil.rmtree(f / "text_encoder/text_tokenizer"),
+            "text_tokenizer: missing",
+        ),
+    ],
+)
+def test_what_is_no_model_is_named(tmp_path, name, change, message):
+    with pytest.raises(TreetopError) as error:
+        import_model(broken(tmp_path, name, change), HERE / "words")
+    assert message in str(error.value)
+
+
+def test_what_does_not_belong_together_is_named(tmp_path):
+    with pytest.raises(TreetopError, match="no such folder"):
+        import_model(tmp_path / "absent")
+    with pytest.raises(TreetopError, match=r"give the folder of its TF-IDF \(--words\)"):
+        import_model(HERE / "transformer")
+    (tmp_path / "names.txt").write_text("one\n")
+    with pytest.raises(TreetopError, match="1 label names for 30 labels"):
+        import_model(HERE / "linear", None, tmp_path / "names.txt")
+
+    def another(folder):
+        path = folder / "0.base" / "vectorizer" / "config.json"
+        path.write_text(path.read_text().replace('"binary": false', '"binary": true'))
+
+    with pytest.raises(TreetopError, match="only PECOS's default TF-IDF of words"):
+        import_model(HERE / "linear", broken(tmp_path, "words", another))
+
+    def shorter(folder):
+        path = folder / "0.base" / "vectorizer" / "tfidf-model.txt"
+        path.write_text(path.read_text().replace("\t2\t", "\t3\t", 1))
+
+    with pytest.raises(TreetopError, match=r"tfidf-model.txt:\d+: not a line of PECOS's TF-IDF"):
+        import_model(HERE / "linear", broken(tmp_path / "b", "words", shorter))
+
+
+def test_params_become_settings(tmp_path):
+    found = read_params(HERE / "xlinear-params.json")
+    assert found.model == "xr-linear"
+    assert found.settings["lambda_"] == 0.5
+    assert found.settings["score_transform"] == "l3-hinge"
+    params = json.loads((HERE / "xtransformer-params.json").read_text())
+    matcher = params["train_params"]["matcher_params_chain"]
+    matcher |= {"max_active_matching_labels": 5, "learning_rat": 1.0}
+    steps = [
+        {**matcher, "max_steps": n, "batch_size": 32, "gradient_accumulation_steps": 8}
+        for n in (300, 400)
+    ]
+    params["train_params"]["matcher_params_chain"] = steps
+    path = tmp_path / "params.json"
+    path.write_text(json.dumps(params))
+    found = read_params(path)
+    assert found.model == "xr-transformer"
+    assert found.settings["budget"] == "300/400 steps"
+    assert found.settings["batch"] == 256
+    chain = "train_params.matcher_params_chain."
+    assert found.ignored[chain + "max_active_matching_labels"] == "it has no effect in PECOS either"
+    assert "drops it" in found.ignored[chain + "learning_rat"]
+    for content, message in (
+        ('{"a": 1}', "train_params is missing"),
+        (
+            '{"train_params": {"hlm_args": {"neg_mining_chain": "x"}}}',
+            "neg_mining_chain is 'x': not understood",
+        ),
+    ):
+        path.write_text(content)
+        with pytest.raises(TreetopError, match=message):
+            read_params(path)
+
+
+def test_the_command(tmp_path, capsys):
+    from treetop.cli.exchange import import_from_pecos
+
+    import_from_pecos(HERE / "linear", tmp_path / "m", HERE / "words", HERE / "labels.txt")
+    assert "30 labels, predicts from texts" in capsys.readouterr().out
+    import_from_pecos(HERE / "xlinear-params.json", tmp_path / "mine.json", None, None)
+    said = capsys.readouterr()
+    assert "left out train_params.mode: no counterpart" in said.err
+    model = treetop.XRLinear.from_preset(str(tmp_path / "mine.json"))
+    assert model.beam == 20
