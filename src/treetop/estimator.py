@@ -21,6 +21,7 @@ from treetop.labels.tree import Tree
 from treetop.model_card import card
 from treetop.parallel import thread_count
 from treetop.ranking.combining import average
+from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 
@@ -176,7 +177,9 @@ class Estimator(Shared):
             weights: dict[str, np.ndarray] = {}
             for number, ranker in enumerate(self.rankers_):
                 shape |= store.prefixed(str(number), ranker.tree.arrays())
-                weights |= store.prefixed(str(number), ranker.weights.arrays)
+                plain = ranker.storage == "float32"
+                saved = ranker.weights.arrays if plain else pack(ranker.weights, ranker.storage)
+                weights |= store.prefixed(str(number), saved)
             store.write_arrays(target / "tree.safetensors", shape)
             store.write_arrays(target / "ranker.safetensors", weights)
             self._save_more(target)
@@ -184,6 +187,7 @@ class Estimator(Shared):
                 "model": self.kind,
                 "settings": to_json(self.settings_),
                 "trees": [str(ranker.tree) for ranker in self.rankers_],
+                "storage": self.rankers_[0].storage,
                 "text": False if self.tfidf_ is None else self.tfidf_.kind,
                 "feature_widths": list(self.feature_widths_),
                 "train_documents": self.train_documents_,
@@ -217,11 +221,10 @@ class Estimator(Shared):
         model.classes_ = np.array(names, dtype=object)
         arrays = store.read_arrays(folder / "ranker.safetensors")
         shape = store.read_arrays(folder / "tree.safetensors")
+        storage = config.get("storage", "float32")
         model.rankers_ = [
-            Ranker(
-                Tree.from_arrays(store.part(shape, str(number))),
-                Weights(**store.part(arrays, str(number))),
-                settings.ranker(),
+            read_ranker(
+                store.part(shape, str(number)), store.part(arrays, str(number)), settings, storage
             )
             for number in range(len(config["trees"]))
         ]
@@ -236,6 +239,16 @@ class Estimator(Shared):
         model.settings_ = settings
         model._load_more(folder)
         return model
+
+
+def read_ranker(
+    shape: dict[str, np.ndarray], arrays: dict[str, np.ndarray], settings: LinearSettings, storage: str
+) -> Ranker:
+    """A tree and its weights, unpacked if they are packed."""
+    tree = Tree.from_arrays(shape)
+    plain = storage == "float32"
+    weights = Weights(**arrays) if plain else unpack(arrays, tree, thread_count(settings.threads))
+    return Ranker(tree, weights, settings.ranker(), storage)
 
 
 def read_vectoriser(kind: Any, learned: dict[str, np.ndarray], settings: LinearSettings) -> Any:

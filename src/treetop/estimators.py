@@ -199,6 +199,10 @@ class XRTransformer(Estimator):
             shutil.copytree(self._encoder_folder, folder / "encoder")
         else:
             self.encoder_.save(folder / "encoder")
+        if self.rankers_[0].storage != "float32":
+            from treetop.features.pretrained import halve
+
+            halve(folder / "encoder")
         if self.center_ is not None:
             store.write_arrays(folder / "center.safetensors", {"center": self.center_})
         (folder / "history.jsonl").write_text(history_text(self.history_), "utf-8")

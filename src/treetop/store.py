@@ -31,7 +31,7 @@ CARD = "README.md"
 VERIFY_BYTES = 256 << 20
 DTYPES = {
     "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U64": np.uint64,
-    "U8": np.uint8,
+    "U8": np.uint8, "U16": np.uint16, "I8": np.int8, "F16": np.float16,
 }  # fmt: skip
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 

@@ -1,4 +1,4 @@
-"""What the command ``import-pecos`` does."""
+"""What the commands ``import-pecos`` and ``compress`` do."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import json
 import sys
 from pathlib import Path
 
+import treetop
 from treetop import store
-from treetop.cli.work import writing
+from treetop.cli.screen import print_table
+from treetop.cli.work import measure, writing
+from treetop.compress import compress, folder_bytes, parse_size
+from treetop.data import open_data
 
 
 def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
@@ -38,3 +42,28 @@ def import_params(source: Path, output: Path) -> None:
     print(f"{output}: a preset of {found.model}: treetop train DATA --preset {output} -o MODEL")
     for key, reason in found.ignored.items():
         print(f"treetop: left out {key}: {reason}", file=sys.stderr)
+
+
+def compress_model(
+    folder: Path, output: Path, max_size: str | None, storage: str, data: Path | None
+) -> None:
+    """Save a smaller model and print sizes, and precision before and after if there is data."""
+    store.check_target(output)
+    room = None if max_size is None else parse_size(max_size)
+    dataset = None if data is None else open_data(data)
+    model = treetop.load(str(folder))
+    made, threshold = compress(model, folder, room, storage)
+    made.save(output)
+    smaller = treetop.load(str(output))
+    rows = [
+        ["", "before", "after"],
+        ["MB", *(f"{folder_bytes(f) / 1e6:.1f}" for f in (folder, output))],
+    ]
+    if dataset is not None:
+        split = dataset.split("test", "train")
+        found = [measure(one, split, dataset.label_names) for one in (model, smaller)]
+        for name in ("P@1", "P@3", "P@5", "PSP@5"):
+            rows.append([name, *(f"{100 * result[name]:.2f}" for result in found)])
+    print_table(rows)
+    if threshold:
+        print(f"\nweights below {threshold:.4g} were dropped")

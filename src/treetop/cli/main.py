@@ -138,6 +138,24 @@ def evaluate(
     evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column, keep)
 
 
+@app.command()
+def compress(
+    model: Model,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the smaller model.")],
+    max_size: Annotated[
+        Optional[str], typer.Option(help="Drop the smallest weights until it fits: 200MB.")
+    ] = None,
+    weights: Annotated[str, typer.Option(help="Of weights on disk: float16 or int8.")] = "int8",
+    data: Annotated[
+        Optional[Path], typer.Option(help="Data whose test split shows what it costs.")
+    ] = None,
+) -> None:
+    """Make a model smaller, and show the cost in P@k."""
+    from treetop.cli.exchange import compress_model
+
+    compress_model(model, output, max_size, weights, data)
+
+
 @app.command("import-pecos")
 def import_pecos(
     source: Annotated[Path, typer.Argument(help="A model folder or a params.json of PECOS.")],

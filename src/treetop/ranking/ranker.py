@@ -46,6 +46,7 @@ class Ranker:
     tree: Tree
     weights: Weights
     settings: RankerSettings
+    storage: str = "float32"  # of the weights on disk
 
     def predict(
         self,

@@ -1,0 +1,77 @@
+"""A smaller model: fewer weights, fewer bits, at a cost in precision that can be measured."""
+
+from __future__ import annotations
+
+import copy
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from treetop.errors import TreetopError
+from treetop.estimator import Estimator
+from treetop.parallel import thread_count
+from treetop.ranking.packing import STORAGES, cells_of, largest_within, weights_from
+
+UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def parse_size(text: str) -> int:
+    """``200MB`` as a number of bytes."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if not found or found[2].upper() not in UNITS:
+        raise TreetopError(f"size {text!r} is not understood: write 200MB or 1.5GB")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def folder_bytes(folder: Path) -> int:
+    """Size of a model folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> tuple[Any, float]:
+    """The model of `folder` with weights in `storage`, pruned until it fits; and the threshold.
+
+    `model` stays as it is.
+    """
+    if storage not in STORAGES[1:]:
+        raise TreetopError(f"storage is {storage!r}: choose one of {', '.join(STORAGES[1:])}")
+    if not isinstance(model, Estimator):
+        raise TreetopError("an ensemble is compressed member by member")
+    threads = thread_count(None)
+    cells = [cells_of(ranker.weights) for ranker in model.rankers_]
+    threshold = 0.0
+    if max_bytes is not None:
+        room = max_bytes - other_bytes(model, folder, storage)
+        threshold = largest_within(cells, room, storage) if room > 0 else float("inf")
+        if not np.isfinite(threshold):
+            least = other_bytes(model, folder, storage)
+            raise TreetopError(
+                f"{max_bytes:,} bytes are too few: without any weight the model has {least:,}"
+            )
+    made = copy.copy(model)
+    made.rankers_ = [
+        replace(
+            ranker, storage=storage,
+            weights=weights_from(
+                one.kept(np.abs(one.value) >= threshold), ranker.weights, ranker.tree,
+                ranker.weights.row_ptr.size - 1, threads,
+            ),
+        )
+        for ranker, one in zip(model.rankers_, cells, strict=True)
+    ]  # fmt: skip
+    return made, threshold
+
+
+def other_bytes(model: Estimator, folder: Path, storage: str) -> int:
+    """What the packed folder takes without its weights of words."""
+    fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
+    fixed -= sum(path.stat().st_size // 2 for path in (folder / "encoder").glob("model*.safetensors"))
+    for ranker in model.rankers_:
+        weights, bits = ranker.weights, 2 if storage == "float16" else 1
+        clusters = weights.child_ptr.size - 1
+        fixed += weights.dense.size * bits + weights.biases.nbytes
+        fixed += weights.child_ptr.nbytes + weights.level_ptr.nbytes + 16 * clusters + 4096
+    return fixed
