@@ -1,9 +1,10 @@
-"""What the commands ``import-pecos`` and ``compress`` do."""
+"""What the commands ``import-pecos``, ``compress`` and ``export-onnx`` do."""
 
 from __future__ import annotations
 
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 import treetop
@@ -11,7 +12,8 @@ from treetop import store
 from treetop.cli.screen import print_table
 from treetop.cli.work import measure, writing
 from treetop.compress import compress, folder_bytes, parse_size
-from treetop.data import open_data
+from treetop.data import Dataset, open_data
+from treetop.errors import TreetopError
 
 
 def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
@@ -54,16 +56,35 @@ def compress_model(
     model = treetop.load(str(folder))
     made, threshold = compress(model, folder, room, storage)
     made.save(output)
-    smaller = treetop.load(str(output))
-    rows = [
-        ["", "before", "after"],
-        ["MB", *(f"{folder_bytes(f) / 1e6:.1f}" for f in (folder, output))],
-    ]
+    print_comparison(folder, output, dataset)
+    if threshold:
+        print(f"\nweights below {threshold:.4g} were dropped")
+
+
+def print_comparison(before: Path, after: Path, dataset: Dataset | None) -> None:
+    """Sizes of two model folders, and their precision if there is data."""
+    folders = (before, after)
+    rows = [["", "before", "after"], ["MB", *(f"{folder_bytes(f) / 1e6:.1f}" for f in folders)]]
     if dataset is not None:
         split = dataset.split("test", "train")
-        found = [measure(one, split, dataset.label_names) for one in (model, smaller)]
+        models = [treetop.load(str(folder)) for folder in folders]
+        found = [measure(one, split, dataset.label_names) for one in models]
         for name in ("P@1", "P@3", "P@5", "PSP@5"):
             rows.append([name, *(f"{100 * result[name]:.2f}" for result in found)])
     print_table(rows)
-    if threshold:
-        print(f"\nweights below {threshold:.4g} were dropped")
+
+
+def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> None:
+    """Save a model whose encoder is an ONNX file."""
+    from treetop.features.onnx_encoder import OnnxEncoder, export
+
+    store.check_target(output)
+    dataset = None if data is None else open_data(data)
+    model = treetop.load(str(folder))
+    if model.kind != "xr-transformer" or not hasattr(model.encoder_, "tokenizer"):
+        raise TreetopError(f"{folder}: holds no transformer encoder to export")
+    with tempfile.TemporaryDirectory() as work:
+        export(model.encoder_, Path(work) / "encoder", int8)
+        model.encoder_ = OnnxEncoder(Path(work) / "encoder", model.settings_.max_length)
+        model.save(output)
+    print_comparison(folder, output, dataset)

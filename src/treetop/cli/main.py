@@ -156,6 +156,23 @@ def compress(
     compress_model(model, output, max_size, weights, data)
 
 
+@app.command("export-onnx")
+def export_onnx(
+    model: Model,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the exported model.")],
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Encoder in eight bits: small and quick.")
+    ] = False,
+    data: Annotated[
+        Optional[Path], typer.Option(help="Data whose test split shows what it costs.")
+    ] = None,
+) -> None:
+    """An XR-Transformer whose encoder runs on onnxruntime: it predicts without torch."""
+    from treetop.cli.exchange import export_model
+
+    export_model(model, output, int8, data)
+
+
 @app.command("import-pecos")
 def import_pecos(
     source: Annotated[Path, typer.Argument(help="A model folder or a params.json of PECOS.")],

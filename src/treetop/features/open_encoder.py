@@ -1,4 +1,4 @@
-"""An encoder from its name: a transformer, which needs torch, or a file of word vectors."""
+"""An encoder from its name: a transformer, one exported to ONNX, or a file of word vectors."""
 
 from __future__ import annotations
 
@@ -30,13 +30,21 @@ def open_encoder(
     name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str,
     to_learn: bool,
 ) -> Any:  # fmt: skip
-    """A `WordVectors` or an `Encoder` on its device. Both have `embed_texts`, `width` and `save`.
+    """A `WordVectors`, an `OnnxEncoder`, or an `Encoder` on its device.
+
+    All have `embed_texts`, `width` and `save`.
 
     One that is to learn or to be saved keeps float32 weights, whatever type it computes in. The
     device of a saved model need not exist here.
     """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
+    if (Path(name) / "model.onnx").is_file():
+        from treetop.features.onnx_encoder import OnnxEncoder
+
+        if to_learn:
+            raise TreetopError(f"encoder {name!r} was exported to ONNX: it cannot learn any more")
+        return OnnxEncoder(Path(name), max_length)
     require_torch()
     from treetop.features.devices import pick_device, pick_precision
     from treetop.features.encoder import Encoder
