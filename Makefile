@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-linear test lint types unit wheel bench docs clean
+.PHONY: demo demo-linear test lint types unit site wheel bench docs clean
 
 demo: $(VENV)/.full
 	$(BIN)/treetop demo
@@ -12,7 +12,7 @@ demo: $(VENV)/.full
 demo-linear: $(VENV)/.base
 	$(BIN)/treetop demo --linear
 
-test: lint types unit wheel
+test: lint types unit site wheel
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks
@@ -23,6 +23,10 @@ types: $(VENV)/.dev
 
 unit: $(VENV)/.dev
 	$(BIN)/pytest
+
+# The documentation, without a warning.
+site: $(VENV)/.dev
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
 # The wheel must work in an environment that holds nothing else.
 wheel: $(VENV)/.dev
@@ -52,6 +56,8 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render.py
 	$(BIN)/python benchmarks/render_transformer.py
 	$(BIN)/python docs/generate_settings.py
+	$(BIN)/python docs/generate_commands.py
+	$(BIN)/python docs/pictures.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-wheel dist build .pytest_cache .mypy_cache .ruff_cache

@@ -5,26 +5,19 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from treetop import presets
 
 ROOT = Path(__file__).parent.parent
-TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
-LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
 
 
-def test_the_settings_page_is_that_of_the_code():
-    spec = importlib.util.spec_from_file_location("made", ROOT / "docs" / "generate_settings.py")
+@pytest.mark.parametrize("name", ["settings", "commands"])
+def test_generated_pages_are_those_of_the_code(name):
+    spec = importlib.util.spec_from_file_location("made", ROOT / "docs" / f"generate_{name}.py")
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     assert made.TARGET.read_text("utf-8") == made.document()
-
-
-def test_the_python_of_the_readme_runs(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        exec(compile(block, "README.md", "exec"), {"texts": TEXTS, "labels": LABELS})
 
 
 def test_the_readme_is_short_and_names_what_exists():
