@@ -1,8 +1,10 @@
 """`treetop data get` against a small server on this machine."""
 
 import gzip
+import hashlib
 import http.server
 import io
+import json
 import tarfile
 import threading
 
@@ -46,11 +48,17 @@ def server():
     """Serves `content`; with `cut` an answer breaks off after so many bytes."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
-        content, cut, ranges, asked = b"", None, True, []
+        content, cut, ranges, asked, sha1 = b"", None, True, [], ""
 
         def do_GET(self):
             cls = type(self)
             cls.asked.append(self.headers.get("Range"))
+            if "/metadata/" in self.path:
+                listed = {"files": [{"name": "sets/eurlex-4k.tar.gz", "sha1": cls.sha1}]}
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(json.dumps(listed).encode())
+                return
             if "missing" in self.path:
                 self.send_error(404)
                 return
@@ -145,3 +153,14 @@ def test_what_is_not_there(server, tmp_path):
         get_dataset("eurlex-4k", tmp_path, "somewhere/{x}")
     with pytest.raises(TreetopError, match="cannot be fetched"):
         get_dataset("eurlex-4k", tmp_path, "http://127.0.0.1:9/{name}")
+
+
+def test_the_published_checksum_is_checked(server, tmp_path):
+    server.content = archive()
+    address = server.address.replace("/{name}", "/download/item/sets/{name}")
+    server.sha1 = "0" * 40
+    with pytest.raises(TreetopError, match="its checksum is not the published one: deleted, try again"):
+        get_dataset("eurlex-4k", tmp_path, address)
+    assert not list(tmp_path.iterdir())
+    server.sha1 = hashlib.sha1(server.content).hexdigest()
+    assert get_dataset("eurlex-4k", tmp_path, address).is_dir()

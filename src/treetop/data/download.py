@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
+import json
 import shutil
 import tarfile
 import tempfile
@@ -37,6 +39,7 @@ def get_dataset(
         raise TreetopError(f"{folder}: cannot be written ({error.strerror})") from None
     if not archive.exists():
         download(address.replace("{name}", name), archive, advance)
+    check_sum(archive, address.replace("{name}", name))
     unpack(archive, target)
     archive.unlink()
     return target
@@ -70,6 +73,34 @@ def download(address: str, target: Path, advance: Callable[[int, int], Any] | No
     if expected and have != expected:
         raise TreetopError(f"{address}: {have:,} of {expected:,} bytes came: try again, it goes on")
     part.replace(target)
+
+
+def check_sum(archive: Path, address: str) -> None:
+    """Raise if the archive is not the one whose SHA-1 its server publishes, as archive.org does."""
+    published = published_sum(address)
+    if published is None:
+        return
+    digest = hashlib.sha1(usedforsecurity=False)
+    with archive.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    if digest.hexdigest() != published:
+        archive.unlink()
+        raise TreetopError(f"{address}: its checksum is not the published one: deleted, try again")
+
+
+def published_sum(address: str) -> str | None:
+    """SHA-1 from ``/metadata/ITEM`` for a file at ``/download/ITEM/…``; None if there is none."""
+    server, found, path = address.partition("/download/")
+    item, _, name = path.partition("/")
+    if not found:
+        return None
+    try:
+        with urllib.request.urlopen(f"{server}/metadata/{item}", timeout=60) as answer:
+            files = json.load(answer)["files"]
+        return next((str(one["sha1"]) for one in files if one.get("name") == name), None)
+    except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
+        return None
 
 
 def unpack(archive: Path, target: Path) -> None:
