@@ -15,8 +15,8 @@ demo-linear: $(VENV)/.base
 test: lint types unit site wheel
 
 lint: $(VENV)/.dev
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks examples docs
+	$(BIN)/ruff format --check src tests benchmarks examples docs
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/explained.md, with treetop's own functions where there is something to compute."""
+"""Draws the pictures of docs/explained.md."""
 
 from pathlib import Path
 
