@@ -29,9 +29,8 @@ def main() -> None:
 
     Y = labels_in_order(test.labels, model.classes_)[:, : len(model.classes_)]
     found = model.predict_scores(test.texts, 20)
-    print(
-        f"labels that score at least {best:.3f}: F1 {100 * f1((found >= best).astype(float), Y):.2f} on test"
-    )
+    share = f1((found >= best).astype(float), Y)
+    print(f"labels that score at least {best:.3f}: F1 {100 * share:.2f} on test")
 
 
 if __name__ == "__main__":

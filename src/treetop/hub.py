@@ -11,7 +11,7 @@ from treetop.errors import TreetopError
 
 NEEDED = "the Hub needs a package more: pip install 'treetop[hub]'"
 # What a model folder holds: a repository may have other files, which need not be fetched.
-PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.md", "*.jsonl", "*.model"]
+PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.md", "*.jsonl", "*.model", "*.onnx"]
 
 
 def hub_model() -> Any:

@@ -33,8 +33,8 @@ class scorer:  # noqa: N801 - called like a function, and picklable, as parallel
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """The measure of an estimator, or of a pipeline that ends in one, on these documents."""
         model = estimator[-1] if hasattr(estimator, "steps") else estimator
-        for _, step in estimator.steps[:-1] if hasattr(estimator, "steps") else ():
-            X = step.transform(X)
+        if hasattr(estimator, "steps"):
+            X = estimator[:-1].transform(X)
         result = metrics.evaluate(
             labels_in_order(y, model.classes_), model.predict_scores(X, self.k), (self.k,),
             propensity=self.propensity,

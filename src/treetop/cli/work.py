@@ -92,7 +92,10 @@ def evaluate_model(
         raise TreetopError(f"unknown propensity preset {propensity!r}: choose one of {known}")
     estimator = treetop.load(str(model))
     dataset = open_data(data, text_column, labels_column)
-    split = dataset.split(*((split_name,) if split_name != "test" else ("test", "train")))
+    if split_name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
+        split_name = "train"
+        print("treetop: the data has no split test: measured on train", file=sys.stderr)
+    split = dataset.split(split_name)
     result = measure(estimator, split, dataset.label_names, propensity=propensity, threshold=threshold)
     if keep:
         noted = {"measured_on": f"{Path(data).name}, {split_name}: {len(split):,} documents.", **result}

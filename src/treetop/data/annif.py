@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.files import find, lines_of, open_bytes, plain_name, together, write_lines
 from treetop.data.holding import check_labels, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
@@ -28,7 +28,7 @@ def short_texts(path: Path) -> dict[str, Path]:
         fits = plain_name(path).endswith(".tsv") and SHORT_TEXT.fullmatch(first_line(path))
         return {"train": path} if fits else {}
     found = {name: find(path, f"{name}.tsv") for name in SPLITS}
-    return {name: file for name, file in found.items() if file and short_texts(file)}
+    return together(found, lambda file: bool(short_texts(file)))
 
 
 def full_texts(path: Path) -> dict[str, Path]:
@@ -40,9 +40,10 @@ def full_texts(path: Path) -> dict[str, Path]:
 
 
 def holds_documents(folder: Path) -> bool:
-    """Whether a folder has a text with a file of subjects of the same name."""
-    texts = folder.glob("*.txt") if folder.is_dir() else ()
-    return any(subject_file(text) for text in texts)
+    """Whether most texts of a folder have a file of subjects of the same name."""
+    texts = list(folder.glob("*.txt")) if folder.is_dir() else []
+    named_as_splits = any(text.stem in SPLITS for text in texts)
+    return not named_as_splits and 0 < len(texts) <= 2 * sum(1 for t in texts if subject_file(t))
 
 
 def subject_file(text: Path) -> Path | None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, plain_name, write_lines
+from treetop.data.files import find, lines_of, plain_name, together, write_lines
 from treetop.data.holding import check_labels, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
@@ -24,7 +24,7 @@ def files_of(path: Path) -> dict[str, Path]:
         named_so = plain_name(path).endswith((".ft", ".fasttext"))
         return {"train": path} if named_so or first_line(path).startswith(PREFIX) else {}
     found = {name: find(path, *(name + ending for ending in ENDINGS)) for name in SPLITS}
-    return {name: file for name, file in found.items() if file and files_of(file)}
+    return together(found, lambda file: bool(files_of(file)))
 
 
 def matches(path: Path) -> bool:
@@ -34,11 +34,11 @@ def matches(path: Path) -> bool:
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    return Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()})
+    return Dataset(NAME, {n: read_file(file, n == "train") for n, file in files_of(path).items()})
 
 
-def read_file(path: Path) -> Split:
-    """Texts and labels of one file."""
+def read_file(path: Path, needed: bool) -> Split:
+    """Texts and labels of one file; labels may be `needed`."""
     texts, labels = [], []
     for number, line in enumerate(lines_of(path), start=1):
         words, text = [], line
@@ -53,7 +53,9 @@ def read_file(path: Path) -> Split:
     if not texts:
         raise TreetopError(f"{path}: empty file")
     if not any(labels):
-        raise TreetopError(f"{path}:1: no line begins with {PREFIX}")
+        if needed:
+            raise TreetopError(f"{path}:1: no line begins with {PREFIX}")
+        return Split(texts, None)
     return Split(texts, labels)
 
 

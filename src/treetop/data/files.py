@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gzip
 import lzma
-from collections.abc import Iterable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -59,7 +60,7 @@ def read_block(file: IO[bytes], path: Path, number: int) -> bytes:
     """The next bytes; a damaged archive is an error that names the file."""
     try:
         return file.read(BLOCK)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
     except Exception as error:
         if type(error).__name__ != "ZstdError":
@@ -106,6 +107,12 @@ def find(folder: Path, *stems: str) -> Path | None:
     return None
 
 
+def together(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
+    """The files of all splits if one of them fits: a split is never left out for how it begins."""
+    there = {name: file for name, file in files.items() if file is not None}
+    return there if any(fits(file) for file in there.values()) else {}
+
+
 def plain_name(path: Path) -> str:
-    """The file's name without the ending of its compression."""
-    return path.stem if path.suffix in ENDINGS else path.name
+    """The file's name in small letters, without the ending of its compression."""
+    return (path.stem if path.suffix in ENDINGS[1:] else path.name).lower()

@@ -9,16 +9,20 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
+
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, plain_name, write_lines
+from treetop.data.files import find, plain_name, together, write_lines
 from treetop.data.holding import features_of
-from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
+from treetop.data.pairs import Rows, first_lines, label_matrix, matrix, read_rows, text_of
 from treetop.data.xmlrepo import NAMES, named
 from treetop.errors import TreetopError
 
 NAME = "libsvm"
 ABOUT = "libsvm multi-label: l1,l2 f:v f:v … a line, counted from 0 or from 1"
 ENDINGS = (".libsvm", ".svm", ".svmlight")
+LABELS = re.compile(r"\d+(,\d+)*")
+LOOKED_AT = 20
 LINE = re.compile(r"(\d+(,\d+)*\s+)?\d+:[-+.\deE]+(\s+\d+:[-+.\deE]+)*")
 
 
@@ -30,11 +34,19 @@ def matches(path: Path) -> bool:
 def files_of(path: Path) -> dict[str, Path]:
     """Files of this format in a folder, or the file itself as ``train``."""
     if path.is_file():
-        named_so = plain_name(path).endswith(ENDINGS)
-        return {"train": path} if named_so or LINE.fullmatch(first_line(path)) else {}
+        return {"train": path} if plain_name(path).endswith(ENDINGS) or looks_so(path) else {}
     endings = (*ENDINGS, ".txt")
     found = {name: find(path, *(name + ending for ending in endings)) for name in SPLITS}
-    return {name: file for name, file in found.items() if file and files_of(file)}
+    return together(found, lambda file: bool(files_of(file)))
+
+
+def looks_so(path: Path) -> bool:
+    """Whether the first lines are sparse text; a line may have labels alone."""
+    lines = [line.strip() for line in first_lines(path, LOOKED_AT)]
+    lines = [line for line in lines if line]
+    return any(map(LINE.fullmatch, lines)) and all(
+        LINE.fullmatch(line) or LABELS.fullmatch(line) for line in lines
+    )
 
 
 def read(path: Path, _: Columns) -> Dataset:
@@ -45,11 +57,18 @@ def read(path: Path, _: Columns) -> Dataset:
 
 def read_file(path: Path) -> Split:
     """Features and labels of one file."""
-    rows = read_rows(path, with_labels=True, header=False)
+    rows = without_empty(read_rows(path, with_labels=True, header=False))
     if not rows.label_ends.size:
         raise TreetopError(f"{path}: empty file")
     X = matrix(path, rows.values, rows.features, rows.feature_ends, None, "feature", 1)
     return Split(None, None, X, label_matrix(path, rows, None, 1))
+
+
+def without_empty(rows: Rows) -> Rows:
+    """Without blank lines, which are no documents here."""
+    sizes = np.diff(rows.label_ends, prepend=0) + np.diff(rows.feature_ends, prepend=0)
+    kept = sizes > 0
+    return rows._replace(label_ends=rows.label_ends[kept], feature_ends=rows.feature_ends[kept])
 
 
 def write(dataset: Dataset, folder: Path) -> None:

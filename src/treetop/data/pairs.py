@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop import parallel
-from treetop.data.files import blocks_of, open_bytes
+from treetop.data.files import blocks_of, open_bytes, read_block
 from treetop.errors import TreetopError
 from treetop.kernels import pairs
 
@@ -21,7 +21,7 @@ REASONS = {
     pairs.RANGE: "a number above 2,147,483,647",
 }
 NEWLINE, COMMA, COLON = b"\n,:"
-LINES_A_BLOCK = 1 << 14
+LONGEST_LOOK = 1 << 20
 
 
 class Rows(NamedTuple):
@@ -114,15 +114,24 @@ def label_matrix(path: Path, rows: Rows, width: int | None, first_line: int) -> 
     return made
 
 
-def first_line(path: Path) -> str:
-    """The beginning of a file up to its first line feed; empty if that is not readable text."""
+def first_lines(path: Path, count: int = 1) -> list[str]:
+    """The first lines of a file, of a very long one its beginning; none if it is no readable text."""
     try:
         with open_bytes(path) as file:
-            return file.read(1 << 16).split(b"\n", 1)[0].decode("utf-8").strip()
-    except (OSError, EOFError, UnicodeDecodeError, TreetopError):
-        return ""
-    except Exception:  # a damaged archive: whoever reads the file says so
-        return ""
+            start = read_block(file, path, 1)[:LONGEST_LOOK]
+    except TreetopError:  # whoever reads the file says what is wrong with it
+        return []
+    whole, _, rest = start.rpartition(b"\n")
+    if len(start) < LONGEST_LOOK:
+        whole = start
+    elif not whole:
+        whole = rest.rpartition(b" ")[0]
+    return whole.decode("utf-8", "ignore").removeprefix("\ufeff").split("\n")[:count]
+
+
+def first_line(path: Path) -> str:
+    """The first line, without blanks around it."""
+    return (first_lines(path) or [""])[0].strip()
 
 
 def text_of(features: sp.csr_matrix, labels: sp.csr_matrix | None) -> Iterator[str]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from treetop.data import frames
+from treetop.data import frames, textlines
 from treetop.data.dataset import Columns, Dataset
-from treetop.data.files import open_bytes
+from treetop.data.files import open_bytes, read_block
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
 
@@ -26,9 +26,9 @@ def open_data(
         raise TreetopError(f"{path}: no such file or folder")
     if path.is_file():
         with open_bytes(path) as file:
-            if not file.read(1):
+            if not read_block(file, path, 1):
                 raise TreetopError(f"{path}: empty file")
-    for form in FORMATS:
+    for form in (textlines, *FORMATS) if textlines.is_certain(path) else FORMATS:
         if form.matches(path):
             made: Dataset = form.read(path, columns)
             return made

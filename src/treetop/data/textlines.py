@@ -20,6 +20,13 @@ def matches(path: Path) -> bool:
     return any(find(path, f"{name}.txt") for name in SPLITS)
 
 
+def is_certain(path: Path) -> bool:
+    """Whether a file of labels says so, whatever the texts begin with."""
+    return path.is_dir() and any(
+        find(path, f"{name}.txt") and find(path, f"{name}.labels") for name in SPLITS
+    )
+
+
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
     if path.is_file():

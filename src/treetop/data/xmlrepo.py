@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from treetop.data.dataset import Columns, Dataset, Split, check_names
-from treetop.data.files import find, lines_of, write_lines
+from treetop.data.files import find, lines_of, together, write_lines
 from treetop.data.holding import features_of
 from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
 from treetop.errors import TreetopError
@@ -33,7 +33,7 @@ def files_of(path: Path) -> dict[str, Path]:
     if path.is_file():
         return {"train": path} if numbers(first_line(path), 3) else {}
     found = {name: find(path, *stems) for name, stems in FILES.items()}
-    return {name: file for name, file in found.items() if file and numbers(first_line(file), 3)}
+    return together(found, lambda file: numbers(first_line(file), 3) is not None)
 
 
 def matches(path: Path) -> bool:

@@ -104,7 +104,7 @@ def parse(text, with_labels, labels, label_ends, features, values, feature_ends)
             if text[at] != COLON:
                 return 4 * line + SHAPE
             value, at = read_number(text, at + 1)
-            if not math.isfinite(value) or text[at] > SPACE:
+            if not math.isfinite(np.float32(value)) or text[at] > SPACE:
                 return 4 * line + NUMBER
             features[feature_count], values[feature_count] = number, value
             feature_count += 1
