@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -68,10 +69,18 @@ def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> t
 def other_bytes(model: Estimator, folder: Path, storage: str) -> int:
     """What the packed folder takes without its weights of words."""
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
-    fixed -= sum(path.stat().st_size // 2 for path in (folder / "encoder").glob("model*.safetensors"))
+    fixed -= sum(float32_bytes(path) // 2 for path in (folder / "encoder").glob("*.safetensors"))
     for ranker in model.rankers_:
         weights, bits = ranker.weights, 2 if storage == "float16" else 1
         clusters = weights.child_ptr.size - 1
         fixed += weights.dense.size * bits + weights.biases.nbytes
         fixed += weights.child_ptr.nbytes + weights.level_ptr.nbytes + 16 * clusters + 4096
     return fixed
+
+
+def float32_bytes(path: Path) -> int:
+    """What the float32 arrays of a safetensors file take: they are halved."""
+    with path.open("rb") as file:
+        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+    found = (one for name, one in header.items() if name != "__metadata__" and one["dtype"] == "F32")
+    return sum(one["data_offsets"][1] - one["data_offsets"][0] for one in found)

@@ -9,7 +9,7 @@ from typing import Any
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.holding import texts_of
-from treetop.data.tables import choose_columns, named_labels
+from treetop.data.tables import Raw, choose_columns, is_missing, with_labels
 from treetop.errors import TreetopError
 
 NAME = "parquet"
@@ -64,10 +64,11 @@ def matches(path: Path) -> bool:
 
 def read(path: Path, columns: Columns) -> Dataset:
     """All splits that are there."""
-    return Dataset(NAME, {name: read_split(files, columns) for name, files in tables_of(path).items()})
+    found = {name: read_split(files, columns) for name, files in tables_of(path).items()}
+    return Dataset(NAME, with_labels(found))
 
 
-def read_split(files: list[Path], columns: Columns) -> Split:
+def read_split(files: list[Path], columns: Columns) -> Raw:
     """Texts and labels of some files, batch by batch."""
     texts: list[str] = []
     raw: list[Any] = []
@@ -83,7 +84,7 @@ def read_split(files: list[Path], columns: Columns) -> Split:
                 raw += with_class_names(batch.schema, labels, batch.column(labels).to_pylist())
     if not texts:
         raise TreetopError(f"{files[0] if files else 'the folder'}: no records")
-    return Split(texts, named_labels(raw) if len(raw) == len(texts) else None)
+    return Raw(texts, raw if len(raw) == len(texts) else None)
 
 
 def batches_of(file: Path) -> Iterator[tuple[list[str], Any]]:
@@ -113,7 +114,19 @@ def with_class_names(schema: Any, column: str, values: list[Any]) -> list[Any]:
     names = inner.get("names") if isinstance(inner, dict) else None
     if not names:
         return values
-    return [[names[n] for n in (one if isinstance(one, list) else [one])] for one in values]
+    return [[named(names, n) for n in as_list(one) if not is_missing(n) and n >= 0] for one in values]
+
+
+def as_list(value: Any) -> list[Any]:
+    """One label, or several."""
+    return value if isinstance(value, list) else [value]
+
+
+def named(names: list[str], number: int) -> str:
+    """The name of a class; -1 is how ``datasets`` marks a row without a label."""
+    if number >= len(names):
+        raise TreetopError(f"label {number}: there are names for {len(names)} classes")
+    return names[number]
 
 
 def table_of(split: Split, names: list[str] | None) -> Any:

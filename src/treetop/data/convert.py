@@ -8,7 +8,7 @@ from pathlib import Path
 
 from treetop import store
 from treetop.data import columnar, tables, textlines
-from treetop.data.dataset import Dataset
+from treetop.data.dataset import SPLITS, Dataset
 from treetop.data.files import plain_name
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
@@ -39,9 +39,14 @@ def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
     if target.exists():
         raise TreetopError(f"{target}: exists already: choose another place")
     form = form_of(target, form)
+    for name in dataset.splits:
+        if name not in SPLITS:
+            raise TreetopError(f"the split {name!r} has no place: splits are {', '.join(SPLITS)}")
     single = plain_name(target).endswith(tuple(f".{kind}" for kind in FILES))
     if single and form not in FILES:
         raise TreetopError(f"{target}: {form} is a folder of files: give a folder")
+    if single and not plain_name(target).endswith(f".{form}"):
+        raise TreetopError(f"{target}: its name does not say {form}: call it {target.stem}.{form}")
     if single and len(dataset.splits) > 1:
         raise TreetopError(
             f"{target}: one file for {len(dataset.splits)} splits ({', '.join(dataset.splits)}): "

@@ -112,6 +112,17 @@ class Dataset:
         return Dataset(self.format, splits, self.label_names, self.label_texts)
 
 
+def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
+    """Y without stored zeros; a label given twice counts once, with the larger relevance."""
+    cells = sp.coo_matrix(Y)
+    order = np.lexsort((-cells.data, cells.col, cells.row))
+    row, column, value = cells.row[order], cells.col[order], cells.data[order]
+    first = np.ones(row.size, bool)
+    first[1:] = (np.diff(row) != 0) | (np.diff(column) != 0)
+    kept = first & (value != 0)
+    return sp.csr_matrix((value[kept], (row[kept], column[kept])), shape=Y.shape)
+
+
 def check_names(path: Any, names: list[str], labels: int) -> None:
     """Raise unless there is a name for every label, and no name twice."""
     if len(names) != labels:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from treetop.data.dataset import Columns, Dataset, Split
-from treetop.data.tables import choose_columns, named_labels
+from treetop.data.columnar import OTHER_NAMES, with_class_names
+from treetop.data.dataset import Columns, Dataset
+from treetop.data.tables import Raw, choose_columns, is_missing, with_labels
 from treetop.errors import TreetopError
 
 
@@ -17,27 +18,33 @@ def is_frame(data: Any) -> bool:
 
 def read(frame: Any, columns: Columns) -> Dataset:
     """A frame as the split ``train``; a dictionary of frames by split."""
+    frames = {"train": frame}
     if isinstance(frame, Mapping) and all(is_frame(one) for one in frame.values()):
-        return Dataset("frame", {str(name): read_frame(one, columns) for name, one in frame.items()})
-    return Dataset("frame", {"train": read_frame(frame, columns)})
+        frames = {OTHER_NAMES.get(str(name), str(name)): one for name, one in frame.items()}
+    found = {name: read_frame(one, columns) for name, one in frames.items()}
+    return Dataset("frame", with_labels(found))
 
 
-def read_frame(frame: Any, columns: Columns) -> Split:
+def read_frame(frame: Any, columns: Columns) -> Raw:
     """Texts and labels of one frame."""
     names = frame.keys() if isinstance(frame, Mapping) else None
     if names is None:
         names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    text, labels = choose_columns("the frame", [str(name) for name in names], columns)  # type: ignore[arg-type]
-    texts = values_of(frame, text)
+    known = {str(name): name for name in names}
+    text, labels = choose_columns("the frame", list(known), columns)
+    texts = values_of(frame, known[text])
     for number, one in enumerate(texts):
         if not isinstance(one, str):
             raise TreetopError(f"the frame: row {number}: {text!r} is not a text")
     if labels is None:
-        return Split(texts, None)
-    return Split(texts, named_labels([as_list(one) for one in values_of(frame, labels)]))
+        return Raw(texts, None)
+    values = values_of(frame, known[labels])
+    if hasattr(frame, "schema") and hasattr(frame, "column_names"):
+        values = with_class_names(frame.schema, labels, values)
+    return Raw(texts, [as_list(one) for one in values])
 
 
-def values_of(frame: Any, column: str) -> list[Any]:
+def values_of(frame: Any, column: Any) -> list[Any]:
     """A column as a Python list."""
     series = frame[column]
     for way in ("to_pylist", "to_list", "tolist"):
@@ -48,8 +55,6 @@ def values_of(frame: Any, column: str) -> list[Any]:
 
 def as_list(value: Any) -> Any:
     """A cell's labels: arrays and tuples as lists, a missing value as none."""
-    if value is None or (isinstance(value, float) and value != value):
-        return None
-    if isinstance(value, str):
+    if isinstance(value, str) or is_missing(value):
         return value
     return list(value) if hasattr(value, "__iter__") else [value]

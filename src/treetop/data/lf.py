@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split
+from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find, write_lines
 from treetop.data.holding import texts_of
 from treetop.data.tables import json_records
@@ -36,9 +37,14 @@ def read(path: Path, _: Columns) -> Dataset:
     for name, short in SHORT.items():
         file = find(path, f"{short}.json")
         if file is not None:
-            splits[name] = read_split(path, name, file, len(names) if label_file else None)
-    made = Dataset(NAME, splits, names or None, texts or None)
-    return made.same_width()
+            splits[name] = read_split(file, len(names) if label_file else None)
+    made = Dataset(NAME, splits, names or None, texts or None).same_width()
+    filtered = {
+        name: replace(split, excluded=read_filter(path, name, split.Y.shape))
+        for name, split in made.splits.items()
+        if split.Y is not None
+    }
+    return replace(made, splits=filtered)
 
 
 def unique(names: list[str]) -> list[str]:
@@ -65,7 +71,7 @@ def text_of(path: Path | None, number: int, record: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def read_split(folder: Path, name: str, path: Path, labels: int | None) -> Split:
+def read_split(path: Path, labels: int | None) -> Split:
     """One split, with relevances if it has them."""
     texts, ids, values, ends = [], [], [], [0]
     for number, record in json_records(path):
@@ -78,9 +84,7 @@ def read_split(folder: Path, name: str, path: Path, labels: int | None) -> Split
         raise TreetopError(f"{path}: no records")
     width = labels if labels is not None else max(ids, default=-1) + 1
     cells = (np.array(values, np.float32), np.array(ids, np.int64), np.array(ends))
-    Y = sp.csr_matrix(cells, shape=(len(texts), width))
-    Y.sort_indices()
-    return Split(texts, None, None, Y, read_filter(folder, name, Y.shape))
+    return Split(texts, None, None, clean_labels(sp.csr_matrix(cells, shape=(len(texts), width))))
 
 
 def targets(
@@ -110,10 +114,16 @@ def write(dataset: Dataset, folder: Path) -> None:
         write_lines(folder / f"{SHORT[name]}.json", records_of(split))
         write_filter(folder, name, split)
     names = dataset.label_names or []
-    lines = (
-        json.dumps({"uid": str(n), "title": name}, ensure_ascii=False) for n, name in enumerate(names)
-    )
+    says = dataset.label_texts or names
+    lines = (label_record(n, *both) for n, both in enumerate(zip(names, says, strict=True)))
     write_lines(folder / "lbl.json", lines)
+
+
+def label_record(number: int, name: str, text: str) -> str:
+    """A line of lbl.json; what a label says beside its name is its content."""
+    made = {"uid": str(number), "title": name}
+    content = text.removeprefix(name).removeprefix("\n")
+    return json.dumps(made | ({"content": content} if content else {}), ensure_ascii=False)
 
 
 def records_of(split: Split) -> Iterator[str]:

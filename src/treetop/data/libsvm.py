@@ -13,7 +13,7 @@ import numpy as np
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.files import find, plain_name, together, write_lines
-from treetop.data.holding import features_of
+from treetop.data.holding import check_labels, features_of
 from treetop.data.pairs import Rows, first_lines, label_matrix, matrix, read_rows, text_of
 from treetop.data.xmlrepo import NAMES, named
 from treetop.errors import TreetopError
@@ -74,6 +74,7 @@ def without_empty(rows: Rows) -> Rows:
 def write(dataset: Dataset, folder: Path) -> None:
     """A file for each split, and the labels' names."""
     dataset = dataset.with_matrices()
+    check_labels([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
         write_lines(folder / f"{name}.libsvm", text_of(features_of(split, NAME), split.Y))
     write_lines(folder / NAMES[0], dataset.label_names or [])

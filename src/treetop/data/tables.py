@@ -7,9 +7,9 @@ import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
-from itertools import chain
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.files import find, lines_of, open_bytes, plain_name, write_lines
@@ -23,6 +23,13 @@ TEXT_NAMES = ("text", "content", "document", "body", "abstract", "description", 
 LABEL_NAMES = ("labels", "label", "tags", "tag", "subjects", "subject", "categories", "category")
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 SEPARATORS = ("\t", ";", "|", ",")
+
+
+class Raw(NamedTuple):
+    """Texts of a split and its fields of labels, if there are any."""
+
+    texts: list[str]
+    labels: list[Any] | None
 
 
 def matches(path: Path) -> bool:
@@ -41,26 +48,27 @@ def split_files(folder: Path) -> dict[str, Path]:
 def read(path: Path, columns: Columns) -> Dataset:
     """One file as the split ``train``, or the splits of a folder."""
     files = split_files(path) if path.is_dir() else {"train": path}
-    kind = plain_name(next(iter(files.values()))).rsplit(".", 1)[1].lower()
-    return Dataset(kind, {name: read_file(file, columns) for name, file in files.items()})
+    kind = plain_name(next(iter(files.values()))).rsplit(".", 1)[1]
+    return Dataset(kind, with_labels({n: read_file(file, columns) for n, file in files.items()}))
 
 
-def read_file(path: Path, columns: Columns) -> Split:
-    """Texts and labels of one file."""
-    records = json_records(path) if "json" in plain_name(path) else csv_records(path)
-    first = next(records, None)
-    if first is None:
+def read_file(path: Path, columns: Columns) -> Raw:
+    """Texts and labels of one file, labels as they stand there."""
+    records = list(json_records(path) if is_json(path) else csv_records(path))
+    if not records:
         raise TreetopError(f"{path}: no records")
-    text, labels = choose_columns(path, list(first[1]), columns)
-    texts, raw = [], []
-    for number, record in chain([first], records):
-        texts.append(as_text(path, number, record, text))
-        if labels is not None:
-            raw.append(record.get(labels))
-    return Split(texts, named_labels(raw) if labels is not None else None)
+    names = list(dict.fromkeys(name for _, record in records for name in record))
+    text, labels = choose_columns(path, names, columns)
+    texts = [as_text(path, number, record, text) for number, record in records]
+    return Raw(texts, None if labels is None else [record.get(labels) for _, record in records])
 
 
-def choose_columns(path: Path, names: list[str], columns: Columns) -> tuple[str, str | None]:
+def is_json(path: Path) -> bool:
+    """Whether a file has a JSON object a line."""
+    return plain_name(path).endswith((".jsonl", ".ndjson", ".json"))
+
+
+def choose_columns(path: Path | str, names: list[str], columns: Columns) -> tuple[str, str | None]:
     """The columns of texts and labels; None for labels if there is no such column."""
     text = choose_column(path, names, columns.text, TEXT_NAMES, "text")
     if columns.labels is None and not set(LABEL_NAMES) & {name.lower() for name in names}:
@@ -68,14 +76,19 @@ def choose_columns(path: Path, names: list[str], columns: Columns) -> tuple[str,
     return text, choose_column(path, names, columns.labels, LABEL_NAMES, "labels")
 
 
-def named_labels(raw: list[Any]) -> list[list[str]]:
-    """Labels of all fields, cut at what separates them."""
-    separator = guess_separator(value for value in raw if isinstance(value, str))
-    return [as_labels(value, separator) for value in raw]
+def with_labels(splits: dict[str, Raw]) -> dict[str, Split]:
+    """Splits with their labels cut at what separates them, the same in all of them."""
+    separator = guess_separator(v for raw in splits.values() for v in raw.labels or ())
+    return {
+        name: Split(
+            raw.texts, None if raw.labels is None else [as_labels(v, separator) for v in raw.labels]
+        )
+        for name, raw in splits.items()
+    }
 
 
 def choose_column(
-    path: Path, columns: list[str], asked: str | None, usual: tuple[str, ...], role: str
+    path: Path | str, columns: list[str], asked: str | None, usual: tuple[str, ...], role: str
 ) -> str:
     """The column asked for, or the one whose name is usual."""
     if asked is not None:
@@ -104,6 +117,8 @@ def csv_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             raise TreetopError(f"{path}: empty file")
         header[0] = header[0].removeprefix("\ufeff")
         for row in reader:
+            if not row:
+                continue  # an empty line
             if len(row) != len(header):
                 raise TreetopError(
                     f"{path}:{reader.line_num}: {len(row)} fields, the header has {len(header)}"
@@ -135,18 +150,48 @@ def as_text(path: Path, number: int, record: dict[str, Any], column: str) -> str
     return value
 
 
-def guess_separator(values: Iterable[str]) -> str:
-    """What separates labels in a field: the first of tab, ``;``, ``|``, ``,`` that occurs."""
-    seen = "".join(value for value, _ in zip(values, range(10_000), strict=False))
-    return next((separator for separator in SEPARATORS if separator in seen), "\t")
+def guess_separator(values: Iterable[Any]) -> str:
+    """What separates labels in a field: the first of tab, ``;``, ``|``, ``,`` that occurs in any."""
+    found = {
+        one for v in values if isinstance(v, str) and not is_list(v) for one in SEPARATORS if one in v
+    }
+    return next((separator for separator in SEPARATORS if separator in found), "\t")
+
+
+def is_list(value: str) -> bool:
+    """Whether a field holds a JSON list."""
+    return value.startswith("[") and value.endswith("]")
 
 
 def as_labels(value: Any, separator: str) -> list[str]:
-    """Labels of a field: a JSON list, or text cut at the separator."""
-    if value is None:
+    """Labels of a field: a list, a list in JSON, or text cut at the separator."""
+    if is_missing(value):
         return []
-    parts = value if isinstance(value, list) else str(value).split(separator)
-    return list(dict.fromkeys(name for part in parts if (name := str(part).strip())))
+    if isinstance(value, str) and is_list(value):
+        with suppress(ValueError):
+            value = json.loads(value)
+    if isinstance(value, str):
+        parts: Iterable[Any] = value.split(separator)
+    else:
+        parts = value if isinstance(value, list | tuple) else [value]
+    names = (as_name(part) for part in parts if not is_missing(part))
+    return list(dict.fromkeys(name for name in names if name))
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a cell is empty: None, not a number, or pandas's mark for it."""
+    return (
+        value is None
+        or type(value).__name__ == "NAType"
+        or (isinstance(value, float) and value != value)
+    )
+
+
+def as_name(part: Any) -> str:
+    """A label's name; a column of whole numbers with gaps came as floats."""
+    if isinstance(part, float) and part.is_integer():
+        part = int(part)
+    return str(part).strip()
 
 
 def write(dataset: Dataset, target: Path, ending: str) -> None:
@@ -165,24 +210,19 @@ def write_file(split: Split, names: list[str] | None, path: Path) -> None:
         split.named_labels(names) if split.has_labels else [None] * len(texts)
     )
     records = zip(texts, labels, strict=True)
-    if "json" in plain_name(path):
+    if is_json(path):
         lines = ({"text": text} | ({} if line is None else {"labels": line}) for text, line in records)
         write_lines(path, (json.dumps(line, ensure_ascii=False) for line in lines))
         return
-    joint = separator_for(labels)
+    special = {*SEPARATORS, "[", "]", '"'}
+    plain = not any(special & set(name) for line in labels for name in line or ())
     with open_bytes(path, "wb") as raw, io.TextIOWrapper(raw, "utf-8", newline="") as file:
         delimiter = "\t" if plain_name(path).endswith(".tsv") else ","
         writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(["text", "labels"] if split.has_labels else ["text"])
         for text, line in records:
-            writer.writerow([text] if line is None else [text, joint.join(line)])
-
-
-def separator_for(labels: Iterable[list[str] | None]) -> str:
-    """What can stand between labels so that they are read back the same."""
-    seen = {character for line in labels for name in line or () for character in name}
-    if "\t" not in seen and not seen & set(SEPARATORS[1:]):
-        return ";"
-    if "\t" not in seen:
-        return "\t"
-    raise TreetopError("a label contains a tab: CSV and TSV cannot hold it, JSONL can")
+            writer.writerow(
+                [text]
+                if line is None
+                else [text, ";".join(line) if plain else json.dumps(line, ensure_ascii=False)]
+            )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from treetop.data.dataset import Columns, Dataset, Split, check_names
 from treetop.data.files import find, lines_of, together, write_lines
-from treetop.data.holding import features_of
+from treetop.data.holding import check_labels, features_of
 from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
 from treetop.errors import TreetopError
 
@@ -82,6 +82,7 @@ def check_documents(path: Path, found: int, said: int) -> None:
 def write(dataset: Dataset, folder: Path) -> None:
     """A file for each split, and the labels' names."""
     dataset = dataset.with_matrices()
+    check_labels([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
         X, Y = features_of(split, NAME), split.Y
         if Y is None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split
+from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find, lines_of, write_lines
-from treetop.data.holding import features_of
+from treetop.data.holding import check_labels, features_of
 from treetop.data.pairs import first_line, matrix, read_rows, text_of
 from treetop.data.xmlrepo import NAMES, check_documents, named, numbers
 from treetop.errors import TreetopError
@@ -43,7 +43,7 @@ def read_split(folder: Path, name: str, features: Path, labels: Path | None) -> 
     X = read_matrix(features, "feature")
     if labels is None:
         return Split(None, None, X, None)
-    Y = read_matrix(labels, "label")
+    Y = clean_labels(read_matrix(labels, "label"))
     if X.shape[0] != Y.shape[0]:
         raise TreetopError(f"{labels}: {Y.shape[0]:,} documents, {features.name} has {X.shape[0]:,}")
     return Split(None, None, X, Y, read_filter(folder, name, Y.shape))
@@ -82,6 +82,7 @@ def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matri
 def write(dataset: Dataset, folder: Path) -> None:
     """Two files for each split, and the labels' names."""
     dataset = dataset.with_matrices()
+    check_labels([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
         for kind, made in (("Xf", features_of(split, NAME)), ("Y", split.Y)):
             if made is not None:

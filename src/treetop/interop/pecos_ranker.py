@@ -110,15 +110,17 @@ def clusters_of(
     """Weights by cluster, in the tree's order."""
     made = []
     for start, end in zip(ends[:-1], ends[1:], strict=True):
-        W = sp.csr_matrix(level.W[:, order[start:end]], dtype=np.float32)
-        words = W[:sparse_width]
-        words.sort_indices()
-        sizes = np.diff(words.indptr)
-        used = np.flatnonzero(sizes)
+        cells = sp.coo_matrix(level.W[:, order[start:end]], dtype=np.float32)
+        words = np.flatnonzero(cells.row < sparse_width)
+        words = words[np.lexsort((cells.col[words], cells.row[words]))]
+        used, sizes = np.unique(cells.row[words], return_counts=True)
+        dense = np.zeros((dense_width, end - start), np.float32)
         biases = np.zeros(end - start, np.float32)
+        there = (cells.row >= sparse_width) & (cells.row < sparse_width + dense_width)
+        dense[cells.row[there] - sparse_width, cells.col[there]] = cells.data[there]
         if level.bias > 0:
-            biases = (level.bias * W[-1].toarray()[0]).astype(np.float32)
-        dense = W[sparse_width : sparse_width + dense_width].toarray()
-        found = (used.astype(np.int32), np.cumsum(sizes[used]), words.indices.astype(np.int32))
-        made.append(ClusterWeights(*found, words.data, dense, biases))
+            last = cells.row == level.W.shape[0] - 1
+            biases[cells.col[last]] = level.bias * cells.data[last]
+        found = (used.astype(np.int32), np.cumsum(sizes), cells.col[words].astype(np.int32))
+        made.append(ClusterWeights(*found, cells.data[words], dense, biases))
     return made
