@@ -38,14 +38,15 @@ def tables_of(path: Path) -> dict[str, list[Path]]:
         return {"train": arrow_files(path)}
     if (path / "dataset_dict.json").is_file():
         folders = (folder for folder in sorted(path.iterdir()) if (folder / "state.json").is_file())
-        return {OTHER_NAMES.get(folder.name, folder.name): arrow_files(folder) for folder in folders}
-    found: dict[str, list[Path]] = {}
+        found = {OTHER_NAMES.get(folder.name, folder.name): arrow_files(folder) for folder in folders}
+        return {name: found[name] for name in dict.fromkeys((*SPLITS, *found)) if name in found}
+    listed: dict[str, list[Path]] = {}
     for file in (*sorted(path.glob("*.parquet")), *sorted(path.glob("data/*.parquet"))):
         split = file.name.split(".")[0].split("-")[0]
         split = OTHER_NAMES.get(split, split)
         if split in SPLITS:
-            found.setdefault(split, []).append(file)
-    return found
+            listed.setdefault(split, []).append(file)
+    return listed
 
 
 def arrow_files(folder: Path) -> list[Path]:
