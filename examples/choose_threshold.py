@@ -17,7 +17,7 @@ def f1(chosen, Y) -> float:
 
 
 def main() -> None:
-    data = load_docstrings()
+    data = load_docstrings(["numpy"])
     train, test = data.split("train"), data.split("test")
     middle = int(0.8 * len(train))
     model = treetop.XRLinear().fit(train.texts[:middle], train.labels[:middle])

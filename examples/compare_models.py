@@ -19,7 +19,7 @@ CANDIDATES = {
 
 
 def main() -> None:
-    data = open_data(sys.argv[1]) if len(sys.argv) > 1 else load_docstrings()
+    data = open_data(sys.argv[1]) if len(sys.argv) > 1 else load_docstrings(["numpy"])
     train, test = data.split("train"), data.split("test")
     print(f"{len(train):,} documents to learn from, {len(test):,} to test on\n")
     print(f"{'':10}" + "".join(f"{name:>8}" for name in (*MEASURES, "seconds")))

@@ -16,7 +16,7 @@ from treetop.data.docstrings import load_docstrings
 def main() -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        convert(load_docstrings(), folder / "tables", "csv")  # your own files take their place
+        convert(load_docstrings(["numpy"]), folder / "tables", "csv")  # your own files take their place
 
         learned = open_data(folder / "tables" / "train.csv", "text", "labels").split("train")
         model = treetop.XRLinear().fit(learned.texts, learned.labels)

@@ -22,12 +22,7 @@ settings.load_profile("treetop")
 @pytest.fixture(scope="session")
 def numpy_docs() -> Dataset:
     """Docstrings of numpy alone: some 800 documents, 600 labels."""
-    packages = docstrings.PACKAGES
-    docstrings.PACKAGES = ("numpy",)
-    try:
-        return docstrings.load_docstrings()
-    finally:
-        docstrings.PACKAGES = packages
+    return docstrings.load_docstrings(("numpy",))
 
 
 @pytest.fixture

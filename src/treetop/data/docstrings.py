@@ -11,7 +11,7 @@ import hashlib
 import importlib.util
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -28,11 +28,11 @@ TEST_SHARE = 5  # one document in so many is for testing
 SHORTEST = 8  # words
 
 
-def load_docstrings() -> Dataset:
-    """Documents from every package of `PACKAGES` that is installed, split by their text."""
+def load_docstrings(packages: Sequence[str] = PACKAGES) -> Dataset:
+    """Documents from those of the packages that are installed, split by their text."""
     splits: dict[str, tuple[list[str], list[list[str]]]] = {"train": ([], []), "test": ([], [])}
     seen: set[str] = set()
-    for docstring in all_docstrings():
+    for docstring in all_docstrings(packages):
         text, labels = divide(docstring)
         key = " ".join(re.findall(r"\w+", text.lower()))
         # The same text again, as for aliases, would be in both splits.
@@ -46,9 +46,9 @@ def load_docstrings() -> Dataset:
     return Dataset("docstrings", {name: Split(*pair) for name, pair in splits.items()})
 
 
-def all_docstrings() -> Iterator[str]:
+def all_docstrings(packages: Sequence[str]) -> Iterator[str]:
     """Docstrings of functions, methods and classes, in a fixed order."""
-    for package in PACKAGES:
+    for package in packages:
         spec = importlib.util.find_spec(package)
         for folder in (spec.submodule_search_locations or []) if spec else []:
             for path in sorted(Path(folder).rglob("*.py")):
