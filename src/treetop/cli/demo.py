@@ -18,6 +18,8 @@ from treetop.data.docstrings import load_docstrings
 from treetop.features.open_encoder import require_torch
 
 SHOWN = 5
+# What treetop itself brings: the demo is the same wherever other packages are installed too.
+PACKAGES = ("numpy", "scipy", "networkx", "sympy", "torch", "numba", "rich")
 # Small enough for two CPU cores: a brief fine-tuning on the beginning of each docstring.
 DEMO_SETTINGS = {
     "encoder": "minilm", "max_length": 48, "batch": 32, "budget": "1 epochs", "first_tree": "64-L",
@@ -41,7 +43,7 @@ def run_demo(output: Path | None, linear: bool = False) -> None:
         require_torch()
     print("Data: the documentation of the scientific packages installed here. The text is what a")
     print("docstring says; the labels are the names of the parameters of the function it documents.\n")
-    dataset = load_docstrings()
+    dataset = load_docstrings(PACKAGES)
     print_figures(dataset)
     screen.compile_kernels()
     test = dataset.split("test")
