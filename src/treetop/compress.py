@@ -14,7 +14,7 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
 from treetop.parallel import thread_count
-from treetop.ranking.packing import STORAGES, cells_of, largest_within, weights_from
+from treetop.ranking.packing import BYTES, STORAGES, cells_of, largest_within, weights_from
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -45,10 +45,10 @@ def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> t
     cells = [cells_of(ranker.weights) for ranker in model.rankers_]
     threshold = 0.0
     if max_bytes is not None:
-        room = max_bytes - other_bytes(model, folder, storage)
+        least = other_bytes(model, folder, storage)
+        room = max_bytes - least
         threshold = largest_within(cells, room, storage) if room > 0 else float("inf")
         if not np.isfinite(threshold):
-            least = other_bytes(model, folder, storage)
             raise TreetopError(
                 f"{max_bytes:,} bytes are too few: without any weight the model has {least:,}"
             )
@@ -71,9 +71,9 @@ def other_bytes(model: Estimator, folder: Path, storage: str) -> int:
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
     fixed -= sum(float32_bytes(path) // 2 for path in (folder / "encoder").glob("*.safetensors"))
     for ranker in model.rankers_:
-        weights, bits = ranker.weights, 2 if storage == "float16" else 1
+        weights = ranker.weights
         clusters = weights.child_ptr.size - 1
-        fixed += weights.dense.size * bits + weights.biases.nbytes
+        fixed += weights.dense.size * BYTES[storage] + weights.biases.nbytes
         fixed += weights.child_ptr.nbytes + weights.level_ptr.nbytes + 16 * clusters + 4096
     return fixed
 

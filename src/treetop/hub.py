@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,18 +86,19 @@ def from_pretrained(name: str | Path, **options: Any) -> Any:
         return hub_model().from_pretrained(str(name), **options).estimator
 
 
-class explained:  # noqa: N801 - reads as a statement
+@contextmanager
+def explained(name: str) -> Iterator[None]:
     """Errors of the Hub as one line."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
-        if error is None or isinstance(error, TreetopError) or not isinstance(error, Exception):
-            return
+    try:
+        yield
+    except TreetopError:
+        raise
+    except Exception as error:
+        kind = type(error)
+        if (
+            not kind.__module__.startswith(("huggingface_hub", "httpx", "requests"))
+            and kind is not OSError
+        ):
+            raise
         reason = " ".join(str(error).split())[:200]
-        if kind.__module__.startswith(("huggingface_hub", "httpx", "requests")) or kind is OSError:
-            raise TreetopError(f"{self.name}: not a folder, and the Hub says: {reason}") from None
+        raise TreetopError(f"{name}: not a folder, and the Hub says: {reason}") from None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treetop.data.dataset import Columns, Dataset, Split
-from treetop.data.files import find, lines_of, write_lines
+from treetop.data.dataset import Columns, Dataset
+from treetop.data.files import find, write_lines
 from treetop.data.holding import check_labels, labels_of, lines_of_text
-from treetop.errors import TreetopError
+from treetop.data.textlines import read_split
 
 NAME = "attentionxml"
 ABOUT = "AttentionXML: train_raw_texts.txt and train_labels.txt, labels separated by spaces"
@@ -30,24 +30,8 @@ def read(path: Path, _: Columns) -> Dataset:
     for name, short in SHORT.items():
         texts = texts_file(path, short)
         if texts is not None:
-            splits[name] = read_split(texts, find(path, f"{short}_labels.txt"))
+            splits[name] = read_split(texts, find(path, f"{short}_labels.txt"), separator=None)
     return Dataset(NAME, splits)
-
-
-def read_split(texts_path: Path, labels_path: Path | None) -> Split:
-    """One split."""
-    texts = list(lines_of(texts_path))
-    if not texts:
-        raise TreetopError(f"{texts_path}: empty file")
-    if labels_path is None:
-        return Split(texts, None)
-    labels = [list(dict.fromkeys(line.split())) for line in lines_of(labels_path)]
-    if len(labels) != len(texts):
-        raise TreetopError(
-            f"{labels_path}: {len(labels):,} lines of labels for {len(texts):,} documents "
-            f"in {texts_path.name}"
-        )
-    return Split(texts, labels)
 
 
 def write(dataset: Dataset, folder: Path) -> None:

@@ -56,10 +56,10 @@ def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, last
 
 
-def read_block(file: IO[bytes], path: Path, number: int) -> bytes:
-    """The next bytes; a damaged archive is an error that names the file."""
+def read_block(file: IO[bytes], path: Path, number: int, size: int | None = None) -> bytes:
+    """The next `size` bytes, a block if None; a damaged archive is an error that names the file."""
     try:
-        return file.read(BLOCK)
+        return file.read(BLOCK if size is None else size)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
     except Exception as error:

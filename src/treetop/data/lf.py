@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find, write_lines
 from treetop.data.holding import texts_of
+from treetop.data.pairs import as_short
 from treetop.data.tables import json_records
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
@@ -134,6 +135,6 @@ def records_of(split: Split) -> Iterator[str]:
         record = {
             "uid": str(number), "title": "", "content": text,
             "target_ind": split.Y.indices[a:b].tolist(),
-            "target_rel": [float(str(value)) for value in split.Y.data[a:b].astype(np.float32)],
+            "target_rel": as_short(split.Y.data[a:b]),
         }  # fmt: skip
         yield json.dumps(record, ensure_ascii=False)

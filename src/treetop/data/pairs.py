@@ -118,7 +118,7 @@ def first_lines(path: Path, count: int = 1) -> list[str]:
     """The first lines of a file, of a very long one its beginning; none if it is no readable text."""
     try:
         with open_bytes(path) as file:
-            start = read_block(file, path, 1)[:LONGEST_LOOK]
+            start = read_block(file, path, 1, LONGEST_LOOK)
     except TreetopError:  # whoever reads the file says what is wrong with it
         return []
     whole, _, rest = start.rpartition(b"\n")

@@ -26,7 +26,7 @@ def open_data(
         raise TreetopError(f"{path}: no such file or folder")
     if path.is_file():
         with open_bytes(path) as file:
-            if not read_block(file, path, 1):
+            if not read_block(file, path, 1, size=1):
                 raise TreetopError(f"{path}: empty file")
     for form in (textlines, *FORMATS) if textlines.is_certain(path) else FORMATS:
         if form.matches(path):

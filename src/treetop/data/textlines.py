@@ -38,14 +38,14 @@ def read(path: Path, _: Columns) -> Dataset:
     })  # fmt: skip
 
 
-def read_split(texts_file: Path, labels_file: Path | None) -> Split:
-    """One split; without a file of labels, texts alone."""
+def read_split(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:
+    """One split; without a file of labels, texts alone. Separator None: any blanks."""
     texts = list(lines_of(texts_file))
     if not texts:
         raise TreetopError(f"{texts_file}: empty file")
     if labels_file is None:
         return Split(texts, None)
-    labels = [split_labels(line) for line in lines_of(labels_file)]
+    labels = [split_labels(line, separator) for line in lines_of(labels_file)]
     if len(labels) != len(texts):
         raise TreetopError(
             f"{labels_file}: {len(labels):,} lines of labels for {len(texts):,} documents "
@@ -54,9 +54,9 @@ def read_split(texts_file: Path, labels_file: Path | None) -> Split:
     return Split(texts, labels)
 
 
-def split_labels(line: str) -> list[str]:
+def split_labels(line: str, separator: str | None) -> list[str]:
     """Labels of a line; duplicates once, in their order."""
-    return list(dict.fromkeys(label for label in line.split("\t") if label))
+    return list(dict.fromkeys(label for label in line.split(separator) if label))
 
 
 def write(dataset: Dataset, folder: Path) -> None:

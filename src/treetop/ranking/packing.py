@@ -31,6 +31,11 @@ class Cells(NamedTuple):
         """Some of the cells."""
         return Cells(*(part[mask] for part in self))
 
+    def row_starts(self) -> np.ndarray:
+        """Where another feature, or another cluster, begins."""
+        clusters, features = (np.diff(part, prepend=-1) != 0 for part in (self.cluster, self.feature))
+        return np.flatnonzero(clusters | features)
+
 
 def within(sizes: np.ndarray) -> np.ndarray:
     """0 … n-1 for each size n, one after the other."""
@@ -96,9 +101,7 @@ def dense_width(weights: Weights) -> int:
 def pack(weights: Weights, storage: str) -> dict[str, np.ndarray]:
     """Arrays of a packed ranker."""
     cells = cells_of(weights)
-    starts = np.flatnonzero(
-        (np.diff(cells.cluster, prepend=-1) != 0) | (np.diff(cells.feature, prepend=-1) != 0)
-    )
+    starts = cells.row_starts()
     sizes = np.diff(starts, append=cells.cluster.size)
     if weights.largest > np.iinfo(np.uint16).max:
         raise TreetopError("a cluster has more than 65,535 children: it cannot be packed")
@@ -165,10 +168,7 @@ def restored(values: np.ndarray, scales: np.ndarray, cluster: np.ndarray) -> np.
 
 def packed_bytes(cells: Cells, storage: str) -> int:
     """What the cells take on disk."""
-    rows = np.count_nonzero(
-        (np.diff(cells.cluster, prepend=-1) != 0) | (np.diff(cells.feature, prepend=-1) != 0)
-    )
-    return int(rows) * 6 + cells.value.size * (2 + BYTES[storage])
+    return cells.row_starts().size * 6 + cells.value.size * (2 + BYTES[storage])
 
 
 def largest_within(cells: list[Cells], room: int, storage: str) -> float:
