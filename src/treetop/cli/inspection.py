@@ -43,12 +43,12 @@ def print_figures(dataset: Dataset) -> None:
         f"with 5 or more {int((sizes >= 5).sum()):,}, with more than 50 {int((sizes > 50).sum()):,}"
     )
     print("most frequent: " + ", ".join(f"{name} ({n:,})" for name, n in counts.most_common(5)))
+    known = set(train.texts or ())
     for name, split in dataset.splits.items():
         if name != "train" and split.has_labels:
             lacking = set(label_counts(split, dataset)) - set(counts)
             print(f"labels of {name} that train lacks: {len(lacking):,}")
         if name != "train" and split.texts is not None and train.texts is not None:
-            known = set(train.texts)
             both = sum(text in known for text in split.texts)
             print(f"texts of {name} that are in train too: {both:,}")
 

@@ -119,9 +119,8 @@ def run_options(order: Order, dataset: Dataset, number: int) -> dict[str, Any]:
         return {}
     made: dict[str, Any] = {"run": run_folder(order.output, number), "resume": order.resume}
     held = dataset.splits.get(order.validation)
-    labels = None if held is None else held.Y if held.labels is None else held.labels
-    if held is not None and held.texts is not None and labels is not None:
-        made["validation"] = (held.texts, labels)
+    if held is not None and held.texts is not None and held.has_labels:
+        made["validation"] = (held.texts, held.given_labels)
     elif order.validation not in ("dev", "none"):
         raise TreetopError(f"the data has no split {order.validation!r} with labels to validate on")
     return made
@@ -129,20 +128,19 @@ def run_options(order: Order, dataset: Dataset, number: int) -> dict[str, Any]:
 
 def fit(estimator: Any, dataset: Dataset, split: Split, **options: Any) -> None:
     """Fit on a split, whatever form its labels came in."""
-    if split.labels is None and split.Y is None:
+    if not split.has_labels:
         raise TreetopError("the data has no labels to learn from")
     bars = reporter()
     names = {} if split.labels is not None else {"label_names": dataset.label_names}
-    y = split.labels if split.labels is not None else split.Y
     try:
-        estimator.fit(split.documents, y, report=bars, **names, **options)
+        estimator.fit(split.documents, split.given_labels, report=bars, **names, **options)
     finally:
         bars.close()
 
 
 def warn_of_empty(split: Split) -> None:
     """Say how many documents have no label: they are kept as negatives."""
-    lines = split.named_labels(None) if split.labels is not None or split.Y is not None else []
+    lines = split.named_labels(None) if split.has_labels else []
     empty = sum(not line for line in lines)
     if empty:
         print(f"treetop: {empty:,} documents without a label are kept as negatives", file=sys.stderr)

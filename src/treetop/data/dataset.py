@@ -42,9 +42,14 @@ class Split:
         return self.texts if self.texts is not None else self.X
 
     @property
+    def given_labels(self) -> Any:
+        """Labels in the form they came in, as `fit` takes them; None if there are none."""
+        return self.labels if self.labels is not None else self.Y
+
+    @property
     def has_labels(self) -> bool:
         """Whether there are labels in either form."""
-        return self.labels is not None or self.Y is not None
+        return self.given_labels is not None
 
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])  # type: ignore[union-attr]
