@@ -156,10 +156,11 @@ class XRTransformer(Estimator):
         settings, Y = training.settings, data.Y
         opening = Later(training.open_encoder)  # to import torch takes as long as to read the words
         vectoriser, tfidf, held_tfidf = training.text_features(data)
+        first = training.first_tree(tfidf, data) if settings.fine_tune else None
         training.report.step("encoder")
         encoder = opening.result()
-        if settings.fine_tune:
-            tree, levels = training.first_tree(tfidf, data)
+        if first is not None:
+            tree, levels = first
             vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
         else:
             vectors = training.embed(encoder, data)
