@@ -77,7 +77,7 @@ def again(row):
     return [
         f"That was a machine's first run: {row['saved_seconds']:.1f} s, of which it waited "
         f"{row['stages']['encoder']:.1f} s for torch and transformers to be read from the disk. A "
-        f"second process, with the files in memory, took {then['saved_seconds']:.1f} s. One text alone: "
+        f"second process, with the files in memory, took {then['saved_seconds']:.1f} s. One text: "
         f"{row['one_text_ms']:.1f} ms and {then['one_text_ms']:.1f} ms.", "",
         "Runs marked (GPU shared) were trained beside another one on the same GPU: alone they are",
         "faster.", "",
