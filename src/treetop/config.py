@@ -85,6 +85,7 @@ class LinearSettings:
     beam: int = 10  # nodes followed at each level
     score_transform: str = "auto"  # what a raw score is worth; auto: l3-hinge, sigmoid if flat
     # The run
+    keep_documents: bool = False  # keep the documents' beginnings, to show which ones are alike
     seed: int = 0
     threads: int | None = None  # null: every core
 

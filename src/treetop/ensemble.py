@@ -12,6 +12,8 @@ import scipy.sparse as sp
 from treetop import store
 from treetop.errors import TreetopError
 from treetop.estimator import Prediction, named
+from treetop.explain.explanation import Explanation
+from treetop.explain.merging import merged
 from treetop.hub import Shared
 from treetop.inputs import is_text
 from treetop.model_card import card
@@ -74,6 +76,17 @@ class Ensemble(Shared):
         X = list(X) if is_text(X) else X
         parts = [member.predict_scores(X, LOOK_FURTHER * k, **options) for member in self.members]
         return combined(parts, self.weights, self.combine, k)
+
+    def explain(
+        self, text: Any, label: Any = None, *, k: int = 5, **options: Any
+    ) -> Explanation | list[Explanation]:
+        """Why `text` gets `label`, as for one model: the weighted mean of what the members say."""
+        if label is None:
+            label = [name for name, _ in self.predict([text] if isinstance(text, str) else text, k)[0]]
+        names = [label] if isinstance(label, str) else list(label)
+        parts = [member.explain(text, names, **options) for member in self.members]
+        made = [merged(one, self.weights) for one in zip(*parts)]
+        return made[0] if isinstance(label, str) else made
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write all members into one folder."""

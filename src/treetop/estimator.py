@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
@@ -13,6 +13,9 @@ import scipy.sparse as sp
 from treetop import metrics, presets, store
 from treetop.config import LinearSettings, make_settings, to_json, unknown_setting
 from treetop.errors import TreetopError
+from treetop.explain.documents import KeptDocuments
+from treetop.explain.explaining import explain
+from treetop.explain.explanation import Explanation
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
 from treetop.hub import Shared
@@ -42,6 +45,7 @@ class Estimator(Shared):
     n_features_in_: int
     train_counts_: np.ndarray
     train_documents_: int
+    documents_: KeptDocuments | None
 
     def __init__(self, **settings: Any) -> None:
         known = {one.name: one.default for one in fields(self.settings_type)}
@@ -125,6 +129,33 @@ class Estimator(Shared):
         ]
         return parts[0] if len(parts) == 1 else average(parts, k)
 
+    def explain(
+        self,
+        text: Any,
+        label: Any = None,
+        *,
+        k: int = 5,
+        words: int = 20,
+        neighbours: int = 3,
+    ) -> Explanation | list[Explanation]:
+        """Why `text` gets `label`: the words that carried it, the encoder's part, the way to it.
+
+        `label` is a name, a list of names, or None for the best `k`. At most `words` words and, if the
+        model was trained with ``keep_documents=True``, `neighbours` training documents are listed. A
+        model that learned from a matrix takes a matrix of one row instead of a text.
+        """
+        self._check_fitted()
+        one_text = isinstance(text, str)
+        X = self._features([text] if one_text else text)
+        if X.rows != 1:
+            raise TreetopError(f"explain takes one document, not {X.rows}")
+        if label is None:
+            numbers = self.predict_scores(X, k).indices.tolist()
+        else:
+            numbers = self._numbers([label] if isinstance(label, str) else label).tolist()
+        made = explain(self, text if one_text else None, X, numbers, words, neighbours)
+        return made[0] if isinstance(label, str) else made
+
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
         Y = labels_in_order(y, self.classes_)
@@ -151,6 +182,15 @@ class Estimator(Shared):
     def _note_widths(self, X: Features) -> None:
         self.feature_widths_ = (X.sparse.shape[1], X.dense.shape[1])
         self.n_features_in_ = sum(self.feature_widths_)
+
+    def _note_documents(
+        self, X: Features, Y: sp.csr_matrix, texts: Sequence[str] | None, threads: int
+    ) -> None:
+        self.train_counts_ = metrics.frequencies(Y)
+        self.train_documents_ = Y.shape[0]
+        self.documents_ = None
+        if self.settings_.keep_documents:
+            self.documents_ = KeptDocuments.of(X, Y, texts, threads)
 
     def _numbers(self, names: Iterable[Any]) -> np.ndarray:
         known = {name: number for number, name in enumerate(self.classes_)}
@@ -182,6 +222,8 @@ class Estimator(Shared):
                 weights |= store.prefixed(str(number), saved)
             store.write_arrays(target / "tree.safetensors", shape)
             store.write_arrays(target / "ranker.safetensors", weights)
+            if self.documents_ is not None:
+                store.write_arrays(target / "documents.safetensors", self.documents_.arrays)
             self._save_more(target)
             facts = {
                 "model": self.kind,
@@ -236,7 +278,9 @@ class Estimator(Shared):
         model.n_features_in_ = sum(model.feature_widths_)
         model.train_counts_ = shape["train_counts"]
         model.train_documents_ = config["train_documents"]
-        model.settings_ = settings
+        model.settings_, model.documents_ = settings, None
+        if (folder / "documents.safetensors").is_file():
+            model.documents_ = KeptDocuments(store.read_arrays(folder / "documents.safetensors"))
         model._load_more(folder)
         return model
 

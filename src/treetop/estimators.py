@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from treetop import metrics, store
+from treetop import store
 from treetop.config import LinearSettings, TransformerSettings, make_settings, signature_of
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
@@ -68,17 +68,18 @@ class XRLinear(Estimator):
 
         report.step("text features")
         tfidf = Tfidf(settings.analysers(), settings.threads) if is_text(X) else None
+        texts = X = list(X) if tfidf is not None and settings.keep_documents else X
         made = read_features(X) if tfidf is None else features(tfidf.fit_transform(X))
         check_rows(made, Y)
         weights = read_weights(sample_weight, Y.shape[0])
         if weights is not None and not weights.all():
             kept = np.flatnonzero(weights)
             made, Y, weights = made[kept], Y[kept], weights[kept]
+            texts = [texts[row] for row in kept] if settings.keep_documents and tfidf else texts
         self.rankers_ = train_forest(made, Y, weights, settings, threads, report, tree)
         self.settings_, self.classes_, self.tfidf_ = settings, classes, tfidf
         self._note_widths(made)
-        self.train_counts_ = metrics.frequencies(Y)
-        self.train_documents_ = Y.shape[0]
+        self._note_documents(made, Y, texts if tfidf is not None else None, threads)
         report.close()
         return self
 
@@ -170,8 +171,7 @@ class XRTransformer(Estimator):
         self.encoder_, self.center_, self.tfidf_ = encoder, center, vectoriser
         self.settings_, self.classes_, self.history_ = settings, data.classes, training.history
         self._note_widths(X)
-        self.train_counts_ = metrics.frequencies(Y)
-        self.train_documents_ = Y.shape[0]
+        self._note_documents(X, Y, data.texts, training.threads)
 
     def _text_features(self, texts: Any) -> Features:
         assert self.tfidf_ is not None

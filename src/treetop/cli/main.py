@@ -115,6 +115,23 @@ def predict(
 
 
 @app.command()
+def explain(
+    model: Model,
+    text: Annotated[str, typer.Argument(help="The text; - is standard input.")] = "-",
+    label: Annotated[
+        Optional[list[str]], typer.Option(help="Label to explain; else the best ones.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", help="How many of the best.", min=1)] = 3,
+    words: Annotated[int, typer.Option(help="Words listed a label.", min=0)] = 15,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Why a text gets its labels: words, encoder, the way through the tree."""
+    from treetop.cli.work import explain_text
+
+    explain_text(model, text, label or None, k, words, json)
+
+
+@app.command()
 def evaluate(
     model: Model,
     data: Data,

@@ -38,6 +38,19 @@ def predict_file(
                 out.write(as_line(prediction, form) + "\n")
 
 
+def explain_text(
+    model: Path, text: str, labels: list[str] | None, k: int, words: int, as_json: bool
+) -> None:
+    """Print why a text gets its labels."""
+    if text == "-":
+        text = "\n".join(texts_from("-"))
+    made = treetop.load(str(model)).explain(text, labels, k=k, words=words)
+    if as_json:
+        print(json.dumps([one.to_dict() for one in made], indent=2, ensure_ascii=False))
+    else:
+        print("\n\n".join(map(str, made)))
+
+
 def as_line(prediction: list[tuple[str, float]], form: str) -> str:
     """A prediction as JSON, or as names and scores separated by tabs."""
     if form == "tsv":

@@ -134,4 +134,5 @@ def filled(
     model.classes_ = np.array(names or [str(number) for number in range(labels)], dtype=object)
     model.feature_widths_, model.n_features_in_ = widths, sum(widths)
     model.train_counts_, model.train_documents_ = np.zeros(labels, np.int64), 0
+    model.documents_ = None
     return model

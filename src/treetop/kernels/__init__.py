@@ -23,7 +23,7 @@ u8 = types.uint64
 boolean = types.boolean
 void = types.void
 
-MODULES = ("text", "pairs", "ngrams", "sparse", "bisection", "centroids", "descent", "search")
+MODULES = ("text", "pairs", "ngrams", "sparse", "bisection", "centroids", "descent", "search", "lookup")
 _registry: list[Kernel] = []
 _compiling = threading.Lock()
 

@@ -1,0 +1,77 @@
+"""The way from the root to a label: each node's score, taken apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from treetop.features.hybrid import Features
+from treetop.kernels import lookup, search
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.scores import ScoreKind, score_kind
+
+
+@dataclass(frozen=True)
+class Step:
+    """A node on the way: its raw score is `words` summed + `encoder` + `bias`."""
+
+    level: int
+    node: int  # counted within the level
+    siblings: int  # itself among them
+    words: np.ndarray  # float32, what each of the document's features adds
+    encoder: float
+    bias: float
+    worth: float  # what the raw score counts for in the label's score
+
+    @property
+    def raw(self) -> float:
+        """Wᵀx + bias."""
+        return float(self.words.sum(dtype=np.float64)) + self.encoder + self.bias
+
+
+def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
+    """The nodes from the root to `label`, for the one document in `X`."""
+    node, nodes = int(ranker.tree.node_of[label]), []
+    for level in range(ranker.tree.depth, 0, -1):
+        nodes.append((level, node))
+        node = int(np.searchsorted(ranker.tree.child_ptr[level - 1], node, side="right")) - 1
+    kind = score_kind(ranker.settings.score_transform, ranker.tree.depth)
+    return [step_at(ranker, X, level, node, kind) for level, node in reversed(nodes)]
+
+
+def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind) -> Step:
+    """One node: `node` counts within `level`."""
+    weights = ranker.weights
+    number = node + sum(ranker.tree.sizes[: level - 1])
+    cluster = int(weights.parent_of[number]) + 1
+    first, last = weights.child_ptr[cluster : cluster + 2].tolist()
+    words = np.empty(X.sparse.nnz, np.float32)
+    lookup.weights_of(*weights.for_search[:5], X.sparse.indices, cluster, number - first, words)
+    words *= X.sparse.data
+    columns = X.dense.shape[1]
+    dense = weights.dense[first * columns : last * columns].reshape(columns, last - first)
+    encoder = float(X.dense[0] @ dense[:, number - first]) if columns else 0.0
+    bias = float(weights.biases[number])
+    raw = float(words.sum(dtype=np.float64)) + encoder + bias
+    return Step(level, node, last - first, words, encoder, bias, worth_of(raw, kind))
+
+
+def worth_of(raw: float, kind: ScoreKind) -> float:
+    """What a raw score counts for: the factor, the term or (identity) the score itself."""
+    if kind.kind == search.HINGE:
+        log = -(max(1.0 - raw, 0.0) ** kind.power)
+    elif kind.kind == search.SIGMOID:
+        log = -float(np.logaddexp(0.0, -raw))
+    else:
+        return raw
+    return float(np.exp(log)) if kind.exponentiate else log
+
+
+def score_of(steps: list[Step], ranker: Ranker) -> float:
+    """The label's score: what the search gives it if it comes by."""
+    kind = score_kind(ranker.settings.score_transform, ranker.tree.depth)
+    worths = [step.worth for step in steps]
+    if kind.combine == search.LAST:
+        return worths[-1]
+    return float(np.prod(worths)) if kind.exponentiate else float(np.sum(worths))
