@@ -71,10 +71,17 @@ class Ensemble(Shared):
 
     def predict_scores(self, X: Any, k: int = 100, **options: Any) -> sp.csr_matrix:
         """Combined scores N x L of the best `k` labels, best first in each row."""
+        X = list(X) if is_text(X) else X
+        return self.combine_features([X] * len(self.members), k, **options)
+
+    def combine_features(self, X: Sequence[Any], k: int, **options: Any) -> sp.csr_matrix:
+        """`predict_scores` where each member has its own features of the documents."""
         if k < 1:
             raise TreetopError(f"k is {k}: it must be at least 1")
-        X = list(X) if is_text(X) else X
-        parts = [member.predict_scores(X, LOOK_FURTHER * k, **options) for member in self.members]
+        parts = [
+            member.predict_scores(own, LOOK_FURTHER * k, **options)
+            for member, own in zip(self.members, X, strict=True)
+        ]
         return combined(parts, self.weights, self.combine, k)
 
     def explain(

@@ -1,0 +1,1 @@
+"""A model as an HTTP service with a page: `treetop serve`."""

@@ -1,0 +1,160 @@
+"""Micro-batching: requests that arrive together are computed together.
+
+One thread computes, the event loop collects. While a batch is computed the next one fills up, so
+batches grow by themselves under load and a lone request does not wait.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from treetop.serve.limits import Limits, Refused, busy
+
+# Texts of one request that are computed before another request has its turn.
+SHARE = 16
+# How much of the estimate of seconds a text the latest batch makes up.
+LATEST = 0.2
+
+
+@dataclass
+class Job:
+    """Texts of one request, and what has been answered so far."""
+
+    texts: Sequence[str]
+    options: Any
+    until: float
+    answer: asyncio.Future[list[Any]]
+    taken: int = 0
+    made: list[Any] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some texts of a job, as the engine gets them."""
+
+    texts: Sequence[str]
+    options: Any
+
+
+class Batcher:
+    """A queue of jobs before an engine that answers pieces of them, a batch at a time."""
+
+    def __init__(
+        self,
+        engine: Callable[[list[Piece]], list[list[Any]]],
+        limits: Limits,
+        most: int = 64,
+        wait: float = 0.0,
+        watch: Callable[[int, float], None] = lambda texts, seconds: None,
+    ) -> None:
+        self.engine, self.limits, self.most, self.wait, self.watch = engine, limits, most, wait, watch
+        self.jobs: deque[Job] = deque()
+        self.waiting = 0  # texts in `jobs` that are not taken yet
+        self.computing = 0  # texts of the batch that is being computed
+        self.seconds_a_text = 0.0
+        self.filled = asyncio.Event()
+        self.thread = ThreadPoolExecutor(1, thread_name_prefix="engine")
+        self.closed = False
+
+    def expected_wait(self) -> float:
+        """Seconds until a job that comes now would have its turn."""
+        return (self.waiting + self.computing) * self.seconds_a_text
+
+    async def submit(self, texts: Sequence[str], options: Any) -> list[Any]:
+        """Answers for `texts`, in order; `Refused` if too many are waiting or it takes too long."""
+        limits, expected = self.limits, self.expected_wait()
+        if self.closed:
+            raise Refused(503, "stopping", "the server is stopping", retry_after="2")
+        if self.waiting and (
+            self.waiting + len(texts) > limits.queue_texts or expected > limits.wait_seconds
+        ):
+            raise busy(expected)
+        if not texts:
+            return []
+        answer = asyncio.get_running_loop().create_future()
+        self.jobs.append(Job(texts, options, time.monotonic() + limits.seconds, answer))
+        self.waiting += len(texts)
+        self.filled.set()
+        return await answer
+
+    async def run(self) -> None:
+        """Compute batches until cancelled."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await self.filled.wait()
+            if self.wait and self.waiting < self.most:
+                await asyncio.sleep(self.wait)
+            batch = self.take()
+            if not batch:
+                continue
+            pieces = [piece for _, piece in batch]
+            self.computing = sum(len(piece.texts) for piece in pieces)
+            started = time.monotonic()
+            try:
+                answers: list[Any] = await loop.run_in_executor(self.thread, self.engine, pieces)
+            except Exception as error:
+                answers = [error] * len(pieces)
+            seconds = time.monotonic() - started
+            self.watch(self.computing, seconds)
+            latest = seconds / self.computing
+            self.seconds_a_text += LATEST * (latest - self.seconds_a_text)
+            self.computing = 0
+            for (job, _), made in zip(batch, answers, strict=True):
+                give(job, made)
+
+    def take(self) -> list[tuple[Job, Piece]]:
+        """The next batch: jobs in turn, some texts of each, those that came too late left out."""
+        batch: list[tuple[Job, Piece]] = []
+        room, now = self.most, time.monotonic()
+        for _ in range(len(self.jobs)):
+            job = self.jobs.popleft()
+            left = len(job.texts) - job.taken
+            if job.answer.done() or now > job.until:
+                self.waiting -= left
+                if not job.answer.done():
+                    job.answer.set_exception(too_slow(self.limits.seconds))
+                continue
+            count = min(left, SHARE, room)
+            texts = job.texts[job.taken : job.taken + count]
+            batch.append((job, Piece(texts, job.options)))
+            job.taken += count
+            self.waiting -= count
+            room -= count
+            if job.taken < len(job.texts):
+                self.jobs.append(job)
+            if room == 0:
+                break
+        if not self.jobs:
+            self.filled.clear()
+        return batch
+
+    async def finish(self, seconds: float) -> None:
+        """Take no more jobs, and wait until those accepted are answered."""
+        self.closed = True
+        until = time.monotonic() + seconds
+        while (self.jobs or self.computing) and time.monotonic() < until:
+            await asyncio.sleep(0.02)
+        self.thread.shutdown(wait=False)
+
+
+def give(job: Job, made: Any) -> None:
+    """Add answers to a job; it is done when all its texts are."""
+    if job.answer.done():
+        return
+    if isinstance(made, Exception):
+        job.answer.set_exception(made)
+        return
+    job.made += made
+    if len(job.made) == len(job.texts):
+        job.answer.set_result(job.made)
+
+
+def too_slow(seconds: float) -> Refused:
+    """The request's time is over."""
+    return Refused(503, "timeout", f"not done within {seconds:g} seconds", retry_after="5")
