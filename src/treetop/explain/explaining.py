@@ -31,7 +31,7 @@ def explain_label(
     paths = [(ranker, path_to(ranker, X, label)) for ranker in model.rankers_]
     steps = [step for _, path in paths for step in path]
     trees = len(paths)
-    values = np.sum([step.words for step in steps], axis=0, dtype=np.float64) / trees
+    values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
     order = np.argsort(-np.abs(values), kind="stable")[:words]
     order = order[values[order] != 0]
     scores = [score_of(path, ranker) for ranker, path in paths]

@@ -1,0 +1,139 @@
+"""What clients send and get."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from treetop.serve.limits import Limits
+
+TOP = Limits()
+Count = Annotated[int, Field(ge=1, le=TOP.labels, strict=True)]
+Texts = Annotated[list[str], Field(min_length=1, max_length=TOP.texts)]
+Names = Annotated[list[str], Field(min_length=1, max_length=TOP.allowed)]
+Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
+
+
+class Sent(BaseModel):
+    """What a client sends: unknown names are errors."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Ask(Sent):
+    """One text or many, and how many labels."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [
+                {"text": "A recipe for apple pie with cinnamon", "k": 3},
+                {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
+            ],
+            "oneOf": [{"required": ["text"]}, {"required": ["texts"]}],
+        },
+    )
+    text: Annotated[str, Field(description="One text.")] = ""
+    texts: Annotated[Texts, Field(description="Several texts instead.")] = []
+    k: Annotated[Count, Field(description="Labels a text.")] = 5
+    threshold: Annotated[Number, Field(description="Least score.")] = -1e30
+    allow: Annotated[Names, Field(description="The only labels that may be given.")] = []
+    explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
+    words: Annotated[int, Field(ge=0, le=100, strict=True, description="Words listed.")] = 20
+
+    @model_validator(mode="after")
+    def one_of_both(self) -> Ask:
+        """A text or texts."""
+        if ("text" in self.model_fields_set) == ("texts" in self.model_fields_set):
+            raise ValueError("give either text or texts")
+        return self
+
+
+class Why(Sent):
+    """A text and labels to explain."""
+
+    text: str
+    labels: Annotated[list[str], Field(min_length=1, max_length=20)]
+    words: Annotated[int, Field(ge=0, le=100, strict=True)] = 20
+
+
+class Judged(Sent):
+    """What a person decided for a text."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "examples": [{"text": "A recipe", "labels": ["baking"], "rejected": ["grilling"]}]
+        },
+    )
+    text: Annotated[str, Field(min_length=1)]
+    labels: Annotated[list[str], Field(max_length=1000, description="Those that are right.")]
+    rejected: Annotated[list[str], Field(max_length=1000, description="Suggested and wrong.")] = []
+
+
+class Label(BaseModel):
+    """A label and its score."""
+
+    label: str
+    score: float
+    why: dict[str, Any] | None = None
+
+
+class Labels(BaseModel):
+    """Labels of one text, best first."""
+
+    labels: list[Label]
+
+
+class Answer(BaseModel):
+    """Labels of every text, in order."""
+
+    model: str
+    results: list[Labels]
+
+
+class Found(BaseModel):
+    """A label and how many training documents have it."""
+
+    label: str
+    documents: int
+
+
+class Matches(BaseModel):
+    """Labels that match a search."""
+
+    labels: list[Found]
+
+
+class About(BaseModel):
+    """What is served."""
+
+    name: str
+    kind: str
+    labels: int
+    train_documents: int
+    encoder: bool
+    feedback: bool
+    loaded: float
+    metrics: dict[str, Any]
+    settings: dict[str, Any]
+
+
+class Problem(BaseModel):
+    """Why a request was not answered as asked."""
+
+    code: str
+    message: str
+
+
+class Wrong(BaseModel):
+    """The body of every error."""
+
+    error: Problem
+
+
+class Done(BaseModel):
+    """A request was carried out."""
+
+    done: bool = True
