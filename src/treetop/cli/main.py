@@ -205,6 +205,48 @@ def import_pecos(
     import_from_pecos(source, output, words, labels)
 
 
+@app.command()
+def serve(
+    model: Model,
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: every one.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
+    workers: Annotated[
+        Optional[int], typer.Option(help="Processes; else one a core, one with an encoder.", min=1)
+    ] = None,
+    device: Annotated[Optional[str], typer.Option(help="Of the encoder: cpu, cuda, cuda:1 …")] = None,
+    token: Annotated[
+        Optional[str],
+        typer.Option(envvar="TREETOP_TOKEN", help="Clients must send it: Authorization: Bearer …"),
+    ] = None,
+    feedback: Annotated[
+        Optional[Path], typer.Option(help="Keep accepted and rejected labels in this JSONL file.")
+    ] = None,
+    allow_origin: Annotated[
+        Optional[list[str]], typer.Option(help="Another site whose pages may call (CORS).")
+    ] = None,
+    batch: Annotated[int, typer.Option(help="Texts computed together at most.", min=1)] = 64,
+    batch_wait: Annotated[
+        float, typer.Option(help="Milliseconds a batch waits for more texts.", min=0)
+    ] = 0.0,
+    max_body: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = 8.0,
+    max_texts: Annotated[int, typer.Option(help="Texts a request.", min=1)] = 256,
+    max_characters: Annotated[int, typer.Option(help="Characters a text.", min=1)] = 1_000_000,
+    max_wait: Annotated[
+        float, typer.Option(help="Seconds in the queue above which requests get 503.", min=0.01)
+    ] = 2.0,
+    timeout: Annotated[float, typer.Option(help="Seconds a request may take.", min=0.1)] = 30.0,
+    access_log: Annotated[bool, typer.Option("--access-log", help="Print every request.")] = False,
+) -> None:
+    """A web page and an HTTP API for a model."""
+    from treetop.cli.service import Order, serve_model
+
+    order = Order(
+        model, host, port, workers, device, token, feedback, tuple(allow_origin or ()), batch,
+        batch_wait, max_body, max_texts, max_characters, max_wait, timeout, access_log,
+    )  # fmt: skip
+    raise typer.Exit(serve_model(order))
+
+
 @data_app.command("inspect")
 def inspect_data(
     data: Data,

@@ -59,7 +59,7 @@ class Served:
         """Open the encoders now instead of at the first request."""
         for member in members(self.model):
             if member.kind == "xr-transformer":
-                member.encoder_
+                member.encoder_  # noqa: B018 - opens it
 
     def answer(self, pieces: list[Piece], threads: int) -> list[list[Any]]:
         """For each piece, for each of its texts (label, score) pairs, best first."""

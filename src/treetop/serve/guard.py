@@ -42,6 +42,7 @@ class Guard:
         self.token = None if token is None else token.encode()
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        """One request, or the beginning and end of the application."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -102,9 +103,7 @@ class Guard:
                     if not message.get("more_body"):
                         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
         except TimeoutError:
-            raise Refused(
-                408, "slow", "the body took too long to arrive", connection="close"
-            ) from None
+            raise Refused(408, "slow", "the body took too long to arrive", connection="close") from None
 
 
 def header(scope: Any, name: bytes) -> bytes:

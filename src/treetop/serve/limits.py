@@ -24,7 +24,7 @@ class Limits:
     connections: int = 1000
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818 - it is an answer
     """A request that is not answered as asked: status, a word for programs, a line for people."""
 
     def __init__(self, status: int, code: str, message: str, **headers: str) -> None:

@@ -26,9 +26,7 @@ class Measures:
 
         self.own = CollectorRegistry()
         common: dict[str, Any] = {"registry": self.own}
-        self.requests = Counter(
-            "treetop_requests", "Requests answered.", ["path", "status"], **common
-        )
+        self.requests = Counter("treetop_requests", "Requests answered.", ["path", "status"], **common)
         self.seconds = Histogram(
             "treetop_request_seconds", "From the first byte to the last.", ["path"],
             buckets=SECONDS, **common,
@@ -54,7 +52,7 @@ class Measures:
         registry = self.own
         if "PROMETHEUS_MULTIPROC_DIR" in os.environ:
             registry = CollectorRegistry()
-            multiprocess.MultiProcessCollector(registry)
+            multiprocess.MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         return bytes(generate_latest(registry))
 
 

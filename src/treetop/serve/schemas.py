@@ -10,7 +10,7 @@ from treetop.serve.limits import Limits
 
 TOP = Limits()
 Count = Annotated[int, Field(ge=1, le=TOP.labels, strict=True)]
-Texts = Annotated[list[str], Field(min_length=1, max_length=TOP.texts)]
+Texts = Annotated[list[str], Field(min_length=1)]
 Names = Annotated[list[str], Field(min_length=1, max_length=TOP.allowed)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
@@ -31,21 +31,20 @@ class Ask(Sent):
                 {"text": "A recipe for apple pie with cinnamon", "k": 3},
                 {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
             ],
-            "oneOf": [{"required": ["text"]}, {"required": ["texts"]}],
         },
     )
-    text: Annotated[str, Field(description="One text.")] = ""
-    texts: Annotated[Texts, Field(description="Several texts instead.")] = []
+    text: Annotated[str | None, Field(description="One text.")] = None
+    texts: Annotated[Texts | None, Field(description="Several texts instead.")] = None
     k: Annotated[Count, Field(description="Labels a text.")] = 5
-    threshold: Annotated[Number, Field(description="Least score.")] = -1e30
-    allow: Annotated[Names, Field(description="The only labels that may be given.")] = []
+    threshold: Annotated[Number | None, Field(description="Least score.")] = None
+    allow: Annotated[Names | None, Field(description="The only labels that may be given.")] = None
     explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
     words: Annotated[int, Field(ge=0, le=100, strict=True, description="Words listed.")] = 20
 
     @model_validator(mode="after")
     def one_of_both(self) -> Ask:
         """A text or texts."""
-        if ("text" in self.model_fields_set) == ("texts" in self.model_fields_set):
+        if (self.text is None) == (self.texts is None):
             raise ValueError("give either text or texts")
         return self
 

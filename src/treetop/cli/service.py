@@ -1,0 +1,58 @@
+"""What the command serve does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from treetop.errors import TreetopError
+from treetop.parallel import thread_count
+from treetop.store import read_config
+
+
+class Order(NamedTuple):
+    """The command's options."""
+
+    model: Path
+    host: str
+    port: int
+    workers: int | None
+    device: str | None
+    token: str | None
+    feedback: Path | None
+    origins: tuple[str, ...]
+    batch: int
+    batch_wait: float
+    max_body: float
+    max_texts: int
+    max_characters: int
+    max_wait: float
+    timeout: float
+    access_log: bool
+
+
+def serve_model(order: Order) -> int:
+    """Serve a model until told to stop."""
+    try:
+        from treetop.serve.limits import Limits
+        from treetop.serve.run import serve
+        from treetop.serve.worker import Options
+    except ImportError as error:
+        raise TreetopError(
+            f"serve needs packages more ({error.name}): pip install 'treetop[serve]'"
+        ) from None
+    if order.token is not None and not (order.token and order.token.isascii()):
+        raise TreetopError("the token must be made of ASCII characters, at least one")
+    config = read_config(order.model)
+    cores = thread_count(None)
+    workers = order.workers or (cores if config.get("model") == "xr-linear" else 1)
+    limits = Limits(
+        body_bytes=int(order.max_body * 1e6), texts=order.max_texts, seconds=order.timeout,
+        characters=order.max_characters, wait_seconds=order.max_wait,
+    )  # fmt: skip
+    options = Options(
+        order.model, order.host, order.port, workers, max(1, cores // workers), order.device,
+        order.token, order.feedback, order.origins, order.batch, order.batch_wait / 1e3,
+        order.access_log, limits,
+    )  # fmt: skip
+    return serve(options)

@@ -1,0 +1,175 @@
+"""The routes of the service."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Annotated, Any
+
+from fastapi import FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+import treetop
+from treetop.config import to_json
+from treetop.serve import pages
+from treetop.serve.annif_api import add_annif_routes
+from treetop.serve.guard import Guard
+from treetop.serve.limits import Limits, Refused
+from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
+from treetop.serve.worker import Worker
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Wrong, "description": text}
+    for status, text in {
+        400: "not a valid request", 401: "token missing or wrong", 404: "no such thing",
+        408: "too slow", 409: "not possible now", 413: "too large", 422: "wrong values",
+        431: "headers too long", 500: "a mistake of the server", 503: "busy, stopping or too late",
+        507: "no room",
+    }.items()
+}  # fmt: skip
+
+
+def make_app(worker: Worker) -> Any:
+    """The ASGI application of one worker."""
+
+    @asynccontextmanager
+    async def life(app: FastAPI) -> AsyncIterator[None]:
+        await worker.start()
+        yield
+        await worker.stop()
+
+    app = FastAPI(
+        title="treetop", version=treetop.__version__, lifespan=life, docs_url=None, redoc_url=None,
+        description="Text in, label names out.",
+    )  # fmt: skip
+    add_error_handlers(app)
+    add_routes(app, worker)
+    add_other_routes(app, worker)
+    add_annif_routes(app, worker, ERRORS)
+    pages.add_page(app)
+    if worker.options.origins:
+        from starlette.middleware.cors import CORSMiddleware
+
+        app.add_middleware(
+            CORSMiddleware, allow_origins=list(worker.options.origins),
+            allow_methods=["GET", "POST"], allow_headers=["authorization", "content-type"],
+        )  # fmt: skip
+
+    def watch(path: str, status: int, seconds: float) -> None:
+        worker.measures.requests.labels(path, str(status)).inc()
+        worker.measures.seconds.labels(path).observe(seconds)
+
+    return Guard(app, worker.options.limits, worker.options.token, watch)
+
+
+def add_error_handlers(app: FastAPI) -> None:
+    """Every error is the same kind of JSON."""
+
+    @app.exception_handler(Refused)
+    async def refused(_: Request, error: Refused) -> Response:
+        return JSONResponse(error.body, error.status, error.headers)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(_: Request, error: HTTPException) -> Response:
+        code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
+        made = Refused(error.status_code, code, str(error.detail).lower())
+        return JSONResponse(made.body, error.status_code, error.headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def wrong_values(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"] if part != "body")
+        message = f"{place}: {first['msg']}" if place else str(first["msg"])
+        return JSONResponse(Refused(422, "wrong_values", message).body, 422)
+
+
+def add_routes(app: FastAPI, worker: Worker) -> None:
+    """Labels for texts, reasons for labels."""
+
+    @app.post("/v1/predict", response_model=Answer, responses=ERRORS, tags=["labels"])
+    async def predict(ask: Ask) -> Response:
+        """Labels for one text or many, best first."""
+        served = worker.served
+        found = await worker.predict(ask)
+        results = [
+            {"labels": [{"label": name, "score": round(score, 6)} for name, score in one]}
+            for one in found
+        ]
+        if ask.explain:
+            texts = [ask.text] if ask.text is not None else ask.texts or []
+            for text, one in zip(texts, results, strict=True):
+                names = [str(record["label"]) for record in one["labels"]]
+                reasons = await worker.explain(text, names, ask.words) if names else []
+                for record, why in zip(one["labels"], reasons, strict=True):
+                    record["why"] = why
+        return Response(json.dumps({"model": served.name, "results": results}), 200, None,
+                        "application/json")  # fmt: skip
+
+    @app.post("/v1/explain", responses=ERRORS, tags=["labels"])
+    async def explain(why: Why) -> dict[str, Any]:
+        """Why a text gets labels: words, encoder, ways through the trees, documents alike."""
+        return {"labels": await worker.explain(why.text, why.labels, why.words)}
+
+    @app.get("/v1/labels", response_model=Matches, responses=ERRORS, tags=["labels"])
+    async def labels(
+        q: Annotated[str, Query(max_length=200, description="Part of a name.")] = "",
+        limit: Annotated[int, Query(ge=1, le=Limits().labels)] = 20,
+    ) -> Any:
+        """Labels whose names hold `q`."""
+        found = worker.served.search.find(q, limit)
+        return {"labels": [{"label": name, "documents": count} for name, count in found]}
+
+
+def add_other_routes(app: FastAPI, worker: Worker) -> None:
+    """The model, feedback, and what operators need."""
+
+    @app.get("/v1/model", response_model=About, responses=ERRORS, tags=["model"])
+    async def model() -> Any:
+        """What is served."""
+        served = worker.served
+        settings = getattr(served.model, "settings_", None)
+        shown = {} if settings is None else {**to_json(settings), "encoder": served.has_encoder}
+        return {
+            "name": served.name, "kind": served.model.kind, "labels": len(served.model.classes_),
+            "train_documents": served.model.train_documents_, "encoder": served.has_encoder,
+            "feedback": worker.journal is not None, "loaded": served.opened,
+            "metrics": served.config.get("metrics", {}), "settings": shown,
+        }  # fmt: skip
+
+    @app.post("/v1/reload", response_model=Done, responses=ERRORS, tags=["model"])
+    async def reload() -> Any:
+        """Exchange the model for the one that is in its folder now; no request is dropped."""
+        changed = await worker.reload()
+        worker.tell_others()
+        return {"done": changed}
+
+    @app.post("/v1/feedback", response_model=Done, responses=ERRORS, tags=["labels"])
+    async def feedback(judged: Judged) -> Any:
+        """Keep what a person decided, to train on later."""
+        if worker.journal is None:
+            raise Refused(409, "no_feedback", "this server keeps no feedback: start it with --feedback")
+        worker.check_texts([judged.text])
+        worker.journal.add(judged.text, judged.labels, judged.rejected)
+        return {"done": True}
+
+    @app.get("/healthz", response_model=Done, tags=["operation"])
+    async def healthz() -> Any:
+        """The process runs."""
+        return {"done": True}
+
+    @app.get("/readyz", response_model=Done, responses=ERRORS, tags=["operation"])
+    async def readyz() -> Any:
+        """The model is open and there is room in the queue."""
+        waits = worker.batcher.expected_wait() > worker.options.limits.wait_seconds
+        if not worker.ready or waits:
+            raise Refused(503, "not_ready", "the server is not ready", retry_after="1")
+        return {"done": True}
+
+    @app.get("/metrics", response_class=Response, responses=ERRORS, tags=["operation"])
+    async def metrics() -> Response:
+        """Figures for Prometheus."""
+        worker.measures.queue.set(worker.batcher.waiting)
+        return Response(worker.measures.page(), 200, None, "text/plain; version=0.0.4")

@@ -1,0 +1,128 @@
+"""`treetop serve`: from options to running workers."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import signal
+import socket
+import sys
+from typing import Any
+
+from treetop.errors import TreetopError
+from treetop.serve.batching import Piece
+from treetop.serve.engine import Question, Served
+from treetop.serve.worker import Options, Worker, limit_torch
+
+log = logging.getLogger("treetop.serve")
+KEEP_ALIVE = 30
+
+
+def serve(options: Options) -> int:
+    """Serve until told to stop; the exit code."""
+    logging.basicConfig(level=logging.INFO, format="treetop: %(message)s", stream=sys.stderr)
+    if not hasattr(os, "fork"):
+        raise TreetopError("treetop serve needs a system with fork: Linux or macOS")
+    from treetop.serve import measures
+    from treetop.serve.supervisor import Supervisor, listen
+
+    folder = measures.prepare_folder()
+    try:
+        import treetop.serve.api  # noqa: F401 - before the fork, so that workers share it
+
+        current = [open_to_share(options)]
+        sockets = listen(options.host, options.port, options.workers)
+
+        def reload() -> bool:
+            """The supervisor's own copy: a worker that is started later gets it."""
+            try:
+                current[0] = open_to_share(options)
+            except (TreetopError, OSError) as error:
+                log.error("the new model cannot be opened, the old one stays: %s", error)
+                return False
+            return True
+
+        def work(own: socket.socket) -> None:
+            run_worker(options, current[0], own)
+
+        address = sockets[0].getsockname()
+        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
+        log.info("serving %s at http://%s:%d", options.folder.name, shown, address[1])
+        grace = options.limits.seconds + 5
+        return Supervisor(sockets, work, reload, measures.forget_worker, grace).run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def open_to_share(options: Options) -> Served:
+    """A model whose memory workers will share. Threads are not: none may be running at the fork."""
+    served = Served(options.folder, options.device)
+    served.numbers, served.search  # noqa: B018 - made once, for all workers
+    if not served.has_encoder:
+        served.answer([Piece(["a first text"], Question())], 1)
+    elif options.device in (None, "cpu") and not gpu_at_hand():
+        limit_torch(1)
+        served.open_encoders()
+    return served
+
+
+def gpu_at_hand() -> bool:
+    """Whether torch would use a GPU: a process that did may not be forked."""
+    try:
+        import torch
+    except ImportError:
+        return False
+    return bool(torch.cuda.device_count()) or torch.backends.mps.is_available()
+
+
+def run_worker(options: Options, served: Served, own: socket.socket) -> None:
+    """One worker, until it is told to stop."""
+    import uvicorn
+
+    from treetop.serve.api import make_app
+    from treetop.serve.protocol import guarded
+
+    parent = os.getppid()
+
+    def tell_parent() -> None:
+        os.kill(parent, signal.SIGHUP)
+
+    async def main() -> None:
+        worker = Worker(options, served)
+        worker.tell_others = tell_parent
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_later, worker)
+        config = uvicorn.Config(
+            make_app(worker), http=guarded(options.limits), ws="none", lifespan="on",
+            log_level="warning", access_log=options.access_log, server_header=False,
+            timeout_keep_alive=KEEP_ALIVE, limit_concurrency=options.limits.connections,
+            timeout_graceful_shutdown=int(options.limits.seconds),
+        )  # fmt: skip
+        await uvicorn.Server(config).serve(sockets=[own])
+
+    with asyncio.Runner(loop_factory=quick_loop()) as runner:
+        runner.run(main())
+
+
+def quick_loop() -> Any:
+    """The loop of uvloop where it is installed."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def reload_later(worker: Worker) -> None:
+    """Reload in the background; what goes wrong is in the log."""
+
+    async def reload() -> None:
+        try:
+            await worker.reload()
+        except Exception as error:
+            log.error("reload failed: %s", error)
+
+    task = asyncio.get_running_loop().create_task(reload())
+    worker.tasks.add(task)
+    task.add_done_callback(worker.tasks.discard)

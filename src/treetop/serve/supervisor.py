@@ -1,0 +1,140 @@
+"""Workers that share one address: started, watched, replaced when they die, told to reload.
+
+The supervisor opens the model and then forks. Workers so share the memory of model and libraries, and
+a new one is there at once. Each worker has a socket of its own on the same port: the kernel spreads
+connections evenly, and those that wait at the socket of a dead worker are taken up by its successor.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from treetop.errors import TreetopError
+
+SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# A worker that lives less than this many seconds counts as failed; so many of them end the server.
+SHORT_LIFE, MOST_FAILURES = 2.0, 5
+log = logging.getLogger("treetop.serve")
+
+
+def listen(host: str, port: int, count: int) -> list[socket.socket]:
+    """Sockets on one address, one a worker."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    sockets: list[socket.socket] = []
+    for _ in range(count):
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if count > 1:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        try:
+            made.bind((host, port))
+        except OSError as error:
+            raise TreetopError(f"cannot listen on {host}:{port} ({error.strerror})") from None
+        made.listen(1024)
+        port = made.getsockname()[1]
+        sockets.append(made)
+    return sockets
+
+
+class Supervisor:
+    """A parent of workers, one for each socket."""
+
+    def __init__(
+        self, sockets: list[socket.socket], work: Callable[[socket.socket], None],
+        reload: Callable[[], bool], forget: Callable[[int], None], grace: float,
+    ) -> None:  # fmt: skip
+        self.sockets, self.work, self.reload, self.forget = sockets, work, reload, forget
+        self.grace = grace
+        self.workers: dict[int, tuple[int, float]] = {}  # process: socket, beginning
+        self.failures = 0
+
+    def run(self) -> int:
+        """Until told to stop; the exit code."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        gc.freeze()
+        for number in range(len(self.sockets)):
+            self.start(number)
+        while True:
+            received = signal.sigtimedwait(SIGNALS, 1.0)
+            if received is None or received.si_signo == signal.SIGCHLD:
+                self.replace_dead()
+                if self.failures >= MOST_FAILURES:
+                    log.error("workers keep failing: giving up")
+                    return self.stop(1)
+            elif received.si_signo == signal.SIGHUP:
+                if self.reload():
+                    self.tell(signal.SIGHUP)
+            else:
+                return self.stop(0)
+
+    def start(self, number: int) -> None:
+        """Fork a worker for a socket."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        process = os.fork()
+        if process:
+            self.workers[process] = (number, time.monotonic())
+            return
+        code = 1
+        try:
+            for one in SIGNALS:
+                signal.signal(one, signal.SIG_DFL)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the worker can reload
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            self.work(self.sockets[number])
+            code = 0
+        except BaseException:
+            log.exception("a worker failed")
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+
+    def replace_dead(self) -> None:
+        """Start a worker for every one that has ended."""
+        for process in ended():
+            number, begun = self.workers.pop(process, (-1, 0.0))
+            if number < 0:
+                continue
+            self.forget(process)
+            short = time.monotonic() - begun < SHORT_LIFE
+            self.failures = self.failures + 1 if short else 0
+            log.warning("worker %d ended: starting another one", process)
+            if self.failures < MOST_FAILURES:
+                self.start(number)
+
+    def tell(self, what: int) -> None:
+        """Send a signal to all workers."""
+        for process in self.workers:
+            os.kill(process, what)
+
+    def stop(self, code: int) -> int:
+        """Let the workers finish what they accepted."""
+        self.tell(signal.SIGTERM)
+        until = time.monotonic() + self.grace
+        while self.workers and time.monotonic() < until:
+            signal.sigtimedwait([signal.SIGCHLD], 0.2)
+            for process in ended():
+                self.workers.pop(process, None)
+        self.tell(signal.SIGKILL)
+        return code
+
+
+def ended() -> list[int]:
+    """Processes that have ended since the last call."""
+    found: list[int] = []
+    while True:
+        try:
+            process, _ = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return found
+        if process == 0:
+            return found
+        found.append(process)
