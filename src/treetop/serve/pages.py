@@ -1,4 +1,4 @@
-"""The page at /: three files beside this one."""
+"""The page at /: the files in the folder `page`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from importlib.resources import files
 from fastapi import FastAPI, Request
 from fastapi.responses import Response
 
-FILES = {
-    "/": ("index.html", "text/html; charset=utf-8"),
-    "/page.css": ("page.css", "text/css; charset=utf-8"),
-    "/page.js": ("page.js", "text/javascript; charset=utf-8"),
-    "/batch.js": ("batch.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
 }
 
 
 def add_page(app: FastAPI) -> None:
     """Serve the files from memory; a browser asks again, and is told if nothing changed."""
-    for address, (name, kind) in FILES.items():
-        add_file(app, address, files("treetop.serve").joinpath("page", name).read_bytes(), kind)
+    for file in files("treetop.serve").joinpath("page").iterdir():
+        address = "/" if file.name == "index.html" else f"/{file.name}"
+        add_file(app, address, file.read_bytes(), KINDS[file.name[file.name.rindex(".") :]])
 
 
 def add_file(app: FastAPI, address: str, content: bytes, kind: str) -> None:
