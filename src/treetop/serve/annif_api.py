@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from treetop.serve.limits import Limits, Refused
-from treetop.serve.schemas import Ask
+from treetop.serve.schemas import Ask, Text
 from treetop.serve.worker import Worker
 
 Limit = Annotated[int, Query(ge=0, le=Limits().labels)]
@@ -40,7 +40,7 @@ FORM = {
 class Document(BaseModel):
     """A document of a batch."""
 
-    text: str
+    text: Text
     document_id: str | None = None
 
 
@@ -60,7 +60,7 @@ class Subject(BaseModel):
 class Indexed(BaseModel):
     """A document and its right subjects."""
 
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[Text, Field(min_length=1)]
     subjects: Annotated[list[Subject], Field(max_length=1000)]
 
 

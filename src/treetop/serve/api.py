@@ -72,6 +72,10 @@ def add_error_handlers(app: FastAPI) -> None:
     async def refused(_: Request, error: Refused) -> Response:
         return JSONResponse(error.body, error.status, error.headers)
 
+    @app.exception_handler(Exception)
+    async def mistake(_: Request, error: Exception) -> Response:
+        return JSONResponse(Refused(500, "internal", "the server made a mistake").body, 500)
+
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")

@@ -14,6 +14,7 @@ from typing import Any
 from treetop.errors import TreetopError
 from treetop.serve.batching import Piece
 from treetop.serve.engine import Question, Served
+from treetop.serve.feedback import Journal
 from treetop.serve.worker import Options, Worker, limit_torch
 
 log = logging.getLogger("treetop.serve")
@@ -28,6 +29,8 @@ def serve(options: Options) -> int:
     from treetop.serve import measures
     from treetop.serve.supervisor import Supervisor, listen
 
+    if options.feedback is not None:
+        Journal(options.feedback)  # a file that cannot be written is told before anything starts
     folder = measures.prepare_folder()
     try:
         import treetop.serve.api  # noqa: F401 - before the fork, so that workers share it

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from treetop.serve.limits import Limits
 
 TOP = Limits()
+
+
+def well_formed(text: str) -> str:
+    """Half a character pair, which JSON can hold and UTF-8 cannot, becomes a question mark."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "replace").decode()
+    return text
+
+
+Text = Annotated[str, AfterValidator(well_formed)]
 Count = Annotated[int, Field(ge=1, le=TOP.labels, strict=True)]
-Texts = Annotated[list[str], Field(min_length=1)]
+Texts = Annotated[list[Text], Field(min_length=1)]
 Names = Annotated[list[str], Field(min_length=1, max_length=TOP.allowed)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
@@ -21,23 +33,31 @@ class Sent(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+# The default of what may be left out but not be null.
+ABSENT: Any = None
+
+
+def describe_ask(schema: dict[str, Any]) -> None:
+    """What pydantic cannot say: either a text or texts, and nothing may be null."""
+    for one in schema["properties"].values():
+        if one.get("default", 0) is None:
+            del one["default"]
+    schema["oneOf"] = [{"required": ["text"]}, {"required": ["texts"]}]
+    schema["examples"] = [
+        {"text": "A recipe for apple pie with cinnamon", "k": 3},
+        {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
+    ]
+
+
 class Ask(Sent):
     """One text or many, and how many labels."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={
-            "examples": [
-                {"text": "A recipe for apple pie with cinnamon", "k": 3},
-                {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
-            ],
-        },
-    )
-    text: Annotated[str | None, Field(description="One text.")] = None
-    texts: Annotated[Texts | None, Field(description="Several texts instead.")] = None
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_ask)
+    text: Annotated[Text, Field(description="One text.")] = ABSENT
+    texts: Annotated[Texts, Field(description="Several texts instead.")] = ABSENT
     k: Annotated[Count, Field(description="Labels a text.")] = 5
-    threshold: Annotated[Number | None, Field(description="Least score.")] = None
-    allow: Annotated[Names | None, Field(description="The only labels that may be given.")] = None
+    threshold: Annotated[Number, Field(description="Least score.")] = ABSENT
+    allow: Annotated[Names, Field(description="The only labels that may be given.")] = ABSENT
     explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
     words: Annotated[int, Field(ge=0, le=100, strict=True, description="Words listed.")] = 20
 
@@ -52,7 +72,7 @@ class Ask(Sent):
 class Why(Sent):
     """A text and labels to explain."""
 
-    text: str
+    text: Text
     labels: Annotated[list[str], Field(min_length=1, max_length=20)]
     words: Annotated[int, Field(ge=0, le=100, strict=True)] = 20
 
@@ -66,7 +86,7 @@ class Judged(Sent):
             "examples": [{"text": "A recipe", "labels": ["baking"], "rejected": ["grilling"]}]
         },
     )
-    text: Annotated[str, Field(min_length=1)]
+    text: Annotated[Text, Field(min_length=1)]
     labels: Annotated[list[str], Field(max_length=1000, description="Those that are right.")]
     rejected: Annotated[list[str], Field(max_length=1000, description="Suggested and wrong.")] = []
 

@@ -109,7 +109,7 @@ class Worker:
         numbers = self.served.numbers
         for name in labels:
             if name not in numbers:
-                raise Refused(422, "unknown_label", f"label {name!r} is not known to the model")
+                raise Refused(404, "unknown_label", f"label {name!r} is not known to the model")
 
     async def reload(self) -> bool:
         """Exchange the model for the one that is in its folder now; False if it is the same."""

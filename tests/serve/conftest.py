@@ -1,0 +1,108 @@
+"""A small model, and a real server of it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import httpx
+import numpy as np
+import pytest
+
+import treetop
+
+TOPICS = {
+    "fruit": "apple pear cherry plum orchard", "sea": "boat wave harbour sail fish",
+    "fire": "flame smoke ash ember torch", "sky": "cloud star moon wind rain",
+    "<script>alert(1)</script>": "hack page code", "naïve café": "coffee cup espresso",
+}  # fmt: skip
+
+
+def documents(count=240, seed=0):
+    random = np.random.default_rng(seed)
+    names = list(TOPICS)
+    texts, labels = [], []
+    for _ in range(count):
+        chosen = random.choice(len(names), 2, replace=False)
+        words = [word for topic in chosen for word in random.choice(TOPICS[names[topic]].split(), 3)]
+        texts.append(" ".join(random.permutation(words)))
+        labels.append([names[topic] for topic in chosen])
+    return texts, labels
+
+
+def train(folder, seed=0, **settings):
+    made = treetop.XRLinear(seed=seed, keep_documents=True, **settings)
+    made.fit(*documents(seed=seed)).save(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def model_folder(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("served") / "topics")
+
+
+class Server:
+    """`treetop serve` as a process of its own."""
+
+    def __init__(self, folder, *options, environment=None):
+        command = [sys.executable, "-m", "treetop", "serve", str(folder), "--port", "0", *options]
+        self.process = subprocess.Popen(
+            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+        )
+        self.log = []
+        for line in self.process.stderr:
+            self.log.append(line)
+            if found := re.search(r"at (http://\S+)", line):
+                self.address = found[1]
+                break
+        else:
+            raise RuntimeError("".join(self.log))
+        self.client = httpx.Client(base_url=self.address, timeout=20)
+        self.wait_until_ready()
+
+    def wait_until_ready(self, seconds=20):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            try:
+                if httpx.get(self.address + "/readyz", timeout=2).status_code == 200:
+                    return
+            except httpx.HTTPError:
+                pass
+            time.sleep(0.05)
+        raise RuntimeError("the server is not ready")
+
+    def workers(self):
+        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
+        with open(path) as file:
+            return [int(number) for number in file.read().split()]
+
+    def stop(self, how=signal.SIGTERM):
+        self.client.close()
+        self.process.send_signal(how)
+        code = self.process.wait(20)
+        self.process.stderr.close()
+        return code
+
+
+@pytest.fixture(scope="session")
+def serving():
+    servers = []
+
+    def start(folder, *options, **more):
+        servers.append(Server(folder, *options, **more))
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        if server.process.poll() is None:
+            server.stop()
+
+
+@pytest.fixture(scope="session")
+def server(serving, model_folder, tmp_path_factory):
+    journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
+    made = serving(model_folder, "--workers", "2", "--feedback", str(journal), "--max-body", "0.2")
+    made.journal = journal
+    return made

@@ -1,0 +1,284 @@
+"""The routes, asked in this process."""
+
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+import treetop
+from treetop.serve.api import make_app
+from treetop.serve.engine import Served
+from treetop.serve.limits import Limits
+from treetop.serve.worker import Options, Worker
+
+
+def client_of(folder, **options):
+    chosen = Options(folder, **options)
+    return TestClient(make_app(Worker(chosen, Served(folder))), raise_server_exceptions=False)
+
+
+@pytest.fixture(scope="module")
+def client(model_folder, tmp_path_factory):
+    journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
+    limits = Limits(body_bytes=100_000, characters=2000, texts=20)
+    with client_of(model_folder, feedback=journal, limits=limits) as made:
+        made.journal = journal
+        yield made
+
+
+def error_of(answer):
+    assert answer.headers["content-type"] == "application/json"
+    return answer.status_code, answer.json()["error"]["code"]
+
+
+def test_labels_are_those_of_the_model(client, model_folder):
+    texts = ["apple and pear", "a boat in the harbour", ""]
+    answer = client.post("/v1/predict", json={"texts": texts, "k": 3})
+    expected = treetop.load(str(model_folder)).predict(texts, 3)
+    got = [[(one["label"], one["score"]) for one in row["labels"]] for row in answer.json()["results"]]
+    for found, known in zip(got, expected, strict=True):
+        assert [name for name, _ in found] == [name for name, _ in known]
+        assert [score for _, score in found] == pytest.approx([score for _, score in known], abs=1e-5)
+
+
+def test_one_text_k_threshold_and_allow_list(client):
+    ask = {"text": "apple boat", "k": 6}
+    whole = client.post("/v1/predict", json=ask).json()["results"][0]["labels"]
+    assert len(whole) == 6
+    least = whole[2]["score"]
+    some = client.post("/v1/predict", json={**ask, "threshold": least - 1e-6}).json()
+    assert [one["label"] for one in some["results"][0]["labels"]] == [o["label"] for o in whole[:3]]
+    only = client.post("/v1/predict", json={**ask, "allow": ["fire", "sky"]}).json()
+    assert {one["label"] for one in only["results"][0]["labels"]} == {"fire", "sky"}
+
+
+def test_requests_with_different_allow_lists_are_computed_in_one_batch(model_folder):
+    from treetop.serve.batching import Piece
+    from treetop.serve.engine import Question
+
+    served = Served(model_folder)
+    pieces = [
+        Piece(["apple", "boat"], Question(2)), Piece(["apple"], Question(1, None, ("fire",))),
+        Piece(["star"], Question(3)),
+    ]  # fmt: skip
+    answers = served.answer(pieces, 1)
+    assert [len(rows) for rows in answers] == [2, 1, 1]
+    assert [len(rows[0]) for rows in answers] == [2, 1, 3]
+    assert answers[1][0][0][0] == "fire"
+    assert answers[0] == [served.answer([Piece([t], Question(2))], 1)[0][0] for t in ("apple", "boat")]
+
+
+def test_why(client):
+    ask = {"text": "apple pear", "k": 2, "explain": True, "words": 3}
+    first = client.post("/v1/predict", json=ask).json()["results"][0]["labels"][0]
+    assert first["label"] == "fruit"
+    assert {word["name"] for word in first["why"]["words"]} & {"apple", "pear"}
+    assert first["why"]["neighbours"]
+    other = client.post("/v1/explain", json={"text": "apple pear", "labels": ["sky"]}).json()
+    assert other["labels"][0]["label"] == "sky"
+    assert error_of(client.post("/v1/explain", json={"text": "a", "labels": ["no"]})) == (
+        404, "unknown_label",
+    )  # fmt: skip
+
+
+def test_search_and_model(client):
+    found = client.get("/v1/labels", params={"q": "caf"}).json()["labels"]
+    assert found[0]["label"] == "naïve café"
+    about = client.get("/v1/model").json()
+    assert (about["name"], about["labels"], about["kind"]) == ("topics", 6, "xr-linear")
+
+
+def test_feedback_is_kept_in_the_form_that_train_reads(client, tmp_path):
+    from treetop.data import open_data
+
+    sent = {"text": "new apple\nsecond line", "labels": ["fruit", "brand new"], "rejected": ["sea"]}
+    assert client.post("/v1/feedback", json=sent).json() == {"done": True}
+    split = open_data(client.journal, None, None).split("train")
+    assert split.texts[-1] == sent["text"]
+    assert split.labels[-1] == sent["labels"]
+    assert json.loads(client.journal.read_text().splitlines()[-1])["rejected"] == ["sea"]
+
+
+def test_feedback_is_off_unless_asked_for(model_folder):
+    with client_of(model_folder) as client:
+        answer = client.post("/v1/feedback", json={"text": "a", "labels": []})
+        assert error_of(answer) == (409, "no_feedback")
+
+
+def test_annif_clients_are_understood(client):
+    listed = client.get("/v1/projects").json()["projects"]
+    assert [one["project_id"] for one in listed] == ["topics"]
+    assert client.get("/v1/projects/topics").json()["is_trained"]
+    answer = client.post("/v1/projects/topics/suggest", data={"text": "apple pear", "limit": "2"})
+    assert [one["label"] for one in answer.json()["results"]][0] == "fruit"
+    assert set(answer.json()["results"][0]) == {"uri", "label", "notation", "score"}
+    batch = {"documents": [{"text": "boat", "document_id": "x"}, {"text": "star"}]}
+    answer = client.post("/v1/projects/topics/suggest-batch?limit=1", json=batch)
+    assert [one["document_id"] for one in answer.json()] == ["x", None]
+    assert answer.json()[0]["results"][0]["uri"] == "sea"
+    taught = [{"text": "plum", "subjects": [{"uri": "fruit", "label": "fruit"}]}]
+    assert client.post("/v1/projects/topics/learn", json=taught).status_code == 204
+    assert error_of(client.post("/v1/projects/other/suggest", data={"text": "a"})) == (404, "not_found")
+    assert error_of(client.post("/v1/projects/topics/suggest", data={"limit": "2"})) == (400, "no_text")
+    wrong = {"text": "a", "limit": "many"}
+    assert error_of(client.post("/v1/projects/topics/suggest", data=wrong)) == (400, "wrong_values")
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({}, "give either text or texts"),
+        ({"text": "a", "texts": ["b"]}, "give either text or texts"),
+        ({"text": 7}, "text: Input should be a valid string"),
+        ({"text": "a", "k": 0}, "k: Input should be greater than or equal to 1"),
+        ({"text": "a", "k": "3"}, "k: Input should be a valid integer"),
+        ({"text": "a", "threshold": "high"}, "threshold: Input should be a valid number"),
+        ({"text": "a", "nonsense": 1}, "nonsense: Extra inputs are not permitted"),
+        ({"texts": []}, "texts: List should have at least 1 item"),
+    ],
+)
+def test_wrong_values_are_named(client, body, message):
+    answer = client.post("/v1/predict", json=body)
+    assert answer.status_code == 422
+    assert message in answer.json()["error"]["message"]
+
+
+def test_a_label_that_is_not_there_is_named(client):
+    answer = client.post("/v1/predict", json={"text": "a", "allow": ["no such"]})
+    assert error_of(answer) == (404, "unknown_label")
+    assert "label 'no such' is not known to the model" in answer.text
+
+
+def test_what_is_no_json_is_told_so(client):
+    for body in (b"{", b"\xff\xfe", b"[1]", b""):
+        answer = client.post("/v1/predict", content=body, headers={"content-type": "application/json"})
+        assert error_of(answer)[0] in (400, 422), body
+    half = b'{"text": "apple \\ud800"}'
+    answer = client.post("/v1/predict", content=half, headers={"content-type": "application/json"})
+    assert answer.status_code == 200
+
+
+def test_limits(client):
+    assert error_of(client.post("/v1/predict", json={"text": "x" * 2001})) == (413, "text_too_long")
+    assert error_of(client.post("/v1/predict", json={"texts": ["a"] * 21})) == (413, "too_many_texts")
+    assert error_of(client.post("/v1/predict", json={"text": "x" * 200_000})) == (413, "too_large")
+
+    def endless():
+        for _ in range(100):
+            yield b"x" * 10_000
+
+    answer = client.post("/v1/predict", content=endless())
+    assert error_of(answer) == (413, "too_large")
+    assert client.post("/v1/predict", json={"text": "apple"}).status_code == 200
+
+
+def test_every_answer_has_the_headers_that_keep_browsers_safe(client):
+    for answer in (
+        client.get("/"),
+        client.get("/v1/model"),
+        client.get("/none"),
+        client.post("/v1/predict"),
+    ):
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_unknown_places_and_methods(client):
+    assert error_of(client.get("/nothing")) == (404, "not_found")
+    assert error_of(client.get("/v1/predict")) == (405, "method_not_allowed")
+
+
+def test_no_path_of_the_server_is_told(client, model_folder):
+    answers = [
+        client.get("/v1/model"), client.get("/v1/projects"), client.get("/metrics"),
+        client.post("/v1/predict", json={"text": "apple", "explain": True}),
+        client.post("/v1/predict", json={"text": "a", "allow": ["x"]}), client.get("/openapi.json"),
+    ]  # fmt: skip
+    for answer in answers:
+        assert str(model_folder.parent) not in answer.text
+
+
+def test_a_mistake_of_ours_is_told_without_details(model_folder, monkeypatch):
+    served = Served(model_folder)
+    worker = Worker(Options(model_folder), served)
+    with TestClient(make_app(worker), raise_server_exceptions=False) as client:
+
+        def fail(*_):
+            raise RuntimeError(f"secret {model_folder}")
+
+        monkeypatch.setattr(served, "answer", fail)
+        answer = client.post("/v1/predict", json={"text": "a"})
+        assert error_of(answer) == (500, "internal")
+        assert "secret" not in answer.text
+
+
+def test_the_token_is_wanted_everywhere_but_on_the_page(model_folder):
+    with client_of(model_folder, token="secret") as client:
+        assert client.get("/").status_code == 200
+        assert client.get("/healthz").status_code == 200
+        for path in ("/v1/model", "/metrics", "/openapi.json", "/v1/projects"):
+            answer = client.get(path)
+            assert error_of(answer) == (401, "unauthorized")
+            assert answer.headers["www-authenticate"] == "Bearer"
+            assert client.get(path, headers={"authorization": "Bearer wrong"}).status_code == 401
+            assert client.get(path, headers={"authorization": "Bearer secret"}).status_code == 200
+
+
+def test_other_sites_may_call_only_if_allowed(model_folder):
+    ask = {"origin": "https://library.example", "access-control-request-method": "POST"}
+    with client_of(model_folder, origins=("https://library.example",)) as client:
+        answer = client.options("/v1/predict", headers=ask)
+        assert answer.headers["access-control-allow-origin"] == "https://library.example"
+        other = client.options("/v1/predict", headers={**ask, "origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_metrics_count(client):
+    client.post("/v1/predict", json={"text": "apple"})
+    page = client.get("/metrics").text
+    assert 'treetop_requests_total{path="/v1/predict",status="200"}' in page
+    assert "treetop_batch_texts_bucket" in page
+
+
+def test_reload_takes_the_new_model_and_keeps_the_old_one_if_that_is_broken(tmp_path):
+    from tests.serve.conftest import train
+
+    folder = train(tmp_path / "m")
+    with client_of(folder) as client:
+        assert client.post("/v1/reload").json() == {"done": False}
+        treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(folder)
+        assert client.post("/v1/reload").json() == {"done": True}
+        assert client.get("/v1/model").json()["labels"] == 2
+        (tmp_path / "broken").write_bytes(b"broken")  # a new file: the old one is mapped
+        (tmp_path / "broken").replace(folder / "ranker.safetensors")
+        (folder / "config.json").touch()
+        assert error_of(client.post("/v1/reload")) == (409, "not_reloaded")
+        answer = client.post("/v1/predict", json={"text": "one"}).json()
+        assert answer["results"][0]["labels"][0]["label"] == "new"
+
+
+def test_ensembles_are_served(model_folder, tmp_path):
+    model = treetop.load(str(model_folder))
+    both = treetop.Ensemble([model, model])
+    both.save(tmp_path / "both")
+    with client_of(tmp_path / "both") as client:
+        answer = client.post(
+            "/v1/predict", json={"texts": ["apple", "boat star"], "k": 2, "explain": True}
+        )
+        found = [[o["label"] for o in row["labels"]] for row in answer.json()["results"]]
+        assert found == [[name for name, _ in row] for row in both.predict(["apple", "boat star"], 2)]
+
+
+def test_an_encoder_is_served(tmp_path):
+    from tests.serve.conftest import documents
+    from tests.tiny import save_encoder
+
+    made = treetop.XRTransformer(encoder=save_encoder(tmp_path / "e"), fine_tune=False)
+    made.fit(*documents(60)).save(tmp_path / "m")
+    with client_of(tmp_path / "m", device="cpu") as client:
+        answer = client.post("/v1/predict", json={"text": "apple pear", "k": 1, "explain": True}).json()
+        assert answer["results"][0]["labels"][0]["why"]["encoder"] != 0
+        assert client.get("/v1/model").json()["encoder"] is True

@@ -1,0 +1,245 @@
+"""A real server: processes, signals, sockets."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+import treetop
+from tests.serve.conftest import train
+
+
+def ask(address, text="apple pear", **more):
+    return httpx.post(f"{address}/v1/predict", json={"text": text, **more}, timeout=20)
+
+
+def talk(server, raw, seconds=5.0):
+    """Send bytes, and read until the server ends the connection or nothing comes."""
+    host, port = server.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=seconds) as line:
+        line.sendall(raw)
+        got = b""
+        try:
+            while piece := line.recv(65536):
+                got += piece
+        except TimeoutError:
+            pass
+        return got
+
+
+def test_it_answers_as_the_model_does(server, model_folder):
+    expected = treetop.load(str(model_folder)).predict(["apple pear"], 3)[0]
+    found = ask(server.address, k=3).json()["results"][0]["labels"]
+    assert [one["label"] for one in found] == [name for name, _ in expected]
+
+
+def test_many_clients_at_once_each_get_their_own_answer(server, model_folder):
+    model = treetop.load(str(model_folder))
+    texts = ["apple pear", "boat wave", "flame smoke", "cloud star"] * 50
+    expected = [row[0][0] for row in model.predict(texts, 1)]
+    with ThreadPoolExecutor(16) as crew:
+        answers = list(crew.map(lambda text: ask(server.address, text, k=1).json(), texts))
+    assert [a["results"][0]["labels"][0]["label"] for a in answers] == expected
+
+
+def test_a_killed_worker_is_back_within_two_seconds(server):
+    before = server.workers()
+    os.kill(before[0], signal.SIGKILL)
+    started = time.monotonic()
+    while len(set(server.workers()) - {before[0]}) < 2:
+        assert time.monotonic() - started < 2
+        time.sleep(0.02)
+    server.wait_until_ready(2)
+    assert time.monotonic() - started < 2
+    for _ in range(20):
+        assert ask(server.address).status_code == 200
+
+
+def test_a_new_model_is_taken_over_by_all_workers_without_a_failed_request(serving, tmp_path):
+    folder = train(tmp_path / "m")
+    server = serving(folder, "--workers", "2")
+    stop, wrong, count = threading.Event(), [], [0]
+
+    def load():
+        with httpx.Client(base_url=server.address, timeout=20) as client:
+            while not stop.is_set():
+                answer = client.post("/v1/predict", json={"text": "apple pear"})
+                count[0] += 1
+                if answer.status_code != 200:
+                    wrong.append(answer.text)
+
+    crew = [threading.Thread(target=load) for _ in range(4)]
+    for one in crew:
+        one.start()
+    for seed in range(1, 5):
+        train(folder, seed=seed)
+        if seed % 2:
+            server.process.send_signal(signal.SIGHUP)
+        else:
+            assert httpx.post(f"{server.address}/v1/reload", timeout=20).status_code == 200
+        time.sleep(0.3)
+    treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(folder)
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(1.0)
+    stop.set()
+    for one in crew:
+        one.join()
+    assert wrong == []
+    assert count[0] > 50
+    for _ in range(20):
+        assert httpx.get(f"{server.address}/v1/model").json()["labels"] == 2
+    os.kill(server.workers()[0], signal.SIGKILL)
+    time.sleep(0.5)
+    for _ in range(20):
+        assert httpx.get(f"{server.address}/v1/model").json()["labels"] == 2
+    assert server.stop() == 0
+
+
+def test_stopping_finishes_what_was_accepted(serving, model_folder):
+    server = serving(model_folder, "--workers", "1")
+    texts = ["apple pear boat " * 2000] * 200
+    with ThreadPoolExecutor(4) as crew:
+        jobs = [
+            crew.submit(httpx.post, f"{server.address}/v1/predict", json={"texts": texts}, timeout=30)
+            for _ in range(4)
+        ]
+        time.sleep(0.15)
+        server.process.send_signal(signal.SIGTERM)
+        answers = [job.result() for job in jobs]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert all(len(answer.json()["results"]) == 200 for answer in answers)
+    assert server.process.wait(20) == 0
+
+
+def test_the_token_may_come_from_the_environment(serving, model_folder):
+    server = serving(model_folder, "--workers", "1", environment={"TREETOP_TOKEN": "secret"})
+    assert ask(server.address).status_code == 401
+    told = {"authorization": "Bearer secret"}
+    answer = httpx.post(f"{server.address}/v1/predict", json={"text": "apple"}, headers=told)
+    assert answer.status_code == 200
+    assert server.stop(signal.SIGINT) == 0
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"\x00\x01\x02 nonsense\r\n\r\n", 400),
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"a" * 100_000 + b"\r\n\r\n", 431),
+        (b"GET /" + b"a" * 100_000, 431),
+        (b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n{}", 400),
+        (b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+    ],
+)
+def test_what_is_not_http_gets_an_error_and_the_end(server, raw, status):
+    head, _, body = talk(server, raw).partition(b"\r\n\r\n")
+    assert int(head.split()[1]) == status
+    assert set(json.loads(body)["error"]) == {"code", "message"}
+    assert ask(server.address).status_code == 200
+
+
+def test_slow_clients_are_cut_off(model_folder):
+    """Protocol and guard with short limits: heads and bodies that never end."""
+    import asyncio
+
+    import uvicorn
+
+    from treetop.serve.api import make_app
+    from treetop.serve.engine import Served
+    from treetop.serve.limits import Limits
+    from treetop.serve.protocol import guarded
+    from treetop.serve.worker import Options, Worker
+
+    limits = Limits(head_seconds=0.3, body_seconds=0.3)
+
+    async def main():
+        worker = Worker(Options(model_folder, limits=limits), Served(model_folder))
+        config = uvicorn.Config(
+            make_app(worker), port=0, http=guarded(limits), ws="none", log_level="warning"
+        )
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+
+        async def drip(pieces):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            answer = asyncio.create_task(reader.read())
+            for piece in pieces:
+                if not answer.done():
+                    writer.write(piece)
+                    await asyncio.sleep(0.1)
+            made = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
+            writer.close()
+            return b"" if isinstance(made[0], ConnectionError) else made[0]
+
+        silent = await drip([])
+        head = await drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 6)
+        body = await drip(
+            [b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"] + [b"{"] * 6
+        )
+        good = await drip([b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
+        server.should_exit = True
+        await task
+        return silent, head, body, good
+
+    silent, head, body, good = asyncio.run(main())
+    assert silent == head == b""
+    assert body.startswith(b"HTTP/1.1 408")
+    assert good.startswith(b"HTTP/1.1 200")
+
+
+def test_cut_off_requests_leave_nothing_behind(server):
+    host, port = server.address.removeprefix("http://").split(":")
+    for _ in range(50):
+        line = socket.create_connection((host, int(port)))
+        line.sendall(b'POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 50\r\n\r\n{"text"')
+        line.close()
+    assert ask(server.address).status_code == 200
+    assert httpx.get(f"{server.address}/readyz").status_code == 200
+
+
+def test_metrics_are_of_all_workers(server):
+    for _ in range(30):
+        ask(server.address)
+    text = httpx.get(f"{server.address}/metrics").text
+    line = next(one for one in text.splitlines() if one.startswith("treetop_texts_total"))
+    assert float(line.split()[1]) >= 30
+
+
+def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
+    taken = socket.create_server(("127.0.0.1", 0))
+    port = str(taken.getsockname()[1])
+    for options, message in [
+        ([str(tmp_path / "none")], "no such model folder"),
+        ([str(model_folder), "--port", port, "--workers", "1"], f"cannot listen on 127.0.0.1:{port}"),
+        ([str(model_folder), "--feedback", str(tmp_path / "no" / "f")], "cannot be written"),
+        ([str(model_folder), "--token", "naïve"], "the token must be made of ASCII"),
+    ]:
+        command = [sys.executable, "-m", "treetop", "serve", *options]
+        made = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert made.returncode == 2, made.stderr
+        assert message in made.stderr
+        assert len(made.stderr.strip().splitlines()) == 1
+    taken.close()
+
+
+def test_schemathesis_finds_nothing(server, tmp_path):
+    """Requests made from the OpenAPI, right and wrong: none breaks the server or its promises."""
+    command = [
+        *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.address}/openapi.json"),
+        *("--max-examples", "15", "--seed", "1", "--no-color", "--phases", "examples,coverage,fuzzing"),
+    ]
+    made = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+    assert made.returncode == 0, made.stdout
+    assert ask(server.address).status_code == 200
