@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from treetop.serve.limits import Limits
 
@@ -20,8 +20,16 @@ def well_formed(text: str) -> str:
     return text
 
 
+def a_number(value: Any) -> Any:
+    """JSON's 3.0 is a whole number, its "3" and its true are none."""
+    if isinstance(value, str | bool):
+        raise ValueError("Input should be a valid integer")
+    return value
+
+
 Text = Annotated[str, AfterValidator(well_formed)]
-Count = Annotated[int, Field(ge=1, le=TOP.labels, strict=True)]
+Count = Annotated[int, Field(ge=1, le=TOP.labels), BeforeValidator(a_number)]
+Words = Annotated[int, Field(ge=0, le=100), BeforeValidator(a_number)]
 Texts = Annotated[list[Text], Field(min_length=1)]
 Names = Annotated[list[str], Field(min_length=1, max_length=TOP.allowed)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
@@ -59,7 +67,7 @@ class Ask(Sent):
     threshold: Annotated[Number, Field(description="Least score.")] = ABSENT
     allow: Annotated[Names, Field(description="The only labels that may be given.")] = ABSENT
     explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
-    words: Annotated[int, Field(ge=0, le=100, strict=True, description="Words listed.")] = 20
+    words: Words = 20
 
     @model_validator(mode="after")
     def one_of_both(self) -> Ask:
@@ -74,7 +82,7 @@ class Why(Sent):
 
     text: Text
     labels: Annotated[list[str], Field(min_length=1, max_length=20)]
-    words: Annotated[int, Field(ge=0, le=100, strict=True)] = 20
+    words: Words = 20
 
 
 class Judged(Sent):
