@@ -22,6 +22,7 @@ types: $(VENV)/.dev
 	$(BIN)/mypy
 
 unit: $(VENV)/.dev
+	sh tests/serve/install_browser.sh $(BIN)
 	$(BIN)/pytest
 
 # The documentation, without a warning.
