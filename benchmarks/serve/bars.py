@@ -1,0 +1,286 @@
+"""The service under load and abuse, bar by bar; results in benchmarks/results/serve.json.
+
+    python benchmarks/serve/bars.py MODEL DATA --name linear --seconds 60 [--only rate …] [--workers 2]
+
+Needs wrk and hey (Debian packages of these names). DATA gives the texts (its test split), MODEL is the
+folder to serve; `--tokens` shortens texts to so many words. Bars: rate, overload, swaps, kill, fuzz,
+memory. The server runs on this machine, the load comes from another process on the same cores.
+"""
+
+import argparse
+import csv
+import io
+import json
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from pathlib import Path
+
+HERE = Path(__file__).parent
+RESULTS = HERE.parent / "results" / "serve.json"
+CONNECTIONS = 64
+
+
+class Server:
+    """`treetop serve`, and what can be seen of its processes."""
+
+    def __init__(self, model, *options):
+        command = [sys.executable, "-m", "treetop", "serve", str(model), "--port", "0", *options]
+        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if found := re.search(r"at (http://\S+)", line):
+                self.address = found[1]
+                break
+        threading.Thread(target=self.process.stderr.read, daemon=True).start()
+        self.wait_until_ready()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(60)
+
+    def ready(self):
+        try:
+            with urllib.request.urlopen(self.address + "/readyz", timeout=1) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
+
+    def wait_until_ready(self):
+        while not self.ready():
+            time.sleep(0.05)
+
+    def workers(self):
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        return [int(number) for number in children.read_text().split()]
+
+    def memory(self, what="Pss"):
+        """Bytes of the supervisor and all workers."""
+        total = 0
+        for process in [self.process.pid, *self.workers()]:
+            text = Path(f"/proc/{process}/smaps_rollup").read_text()
+            total += 1024 * sum(int(n) for n in re.findall(rf"^{what}: +(\d+)", text, re.MULTILINE))
+        return total
+
+
+def wrk(server, bodies, seconds, connections=CONNECTIONS):
+    """Load as fast as answers come; wrk's own figures."""
+    made = subprocess.run(
+        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s",
+         "-s", HERE / "predict.lua", server.address + "/"],
+        env={**os.environ, "BODIES": str(bodies)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(re.search(r"JSON (.*)", made.stdout)[1])
+
+
+def hey(server, body, seconds, rate, connections):
+    """Load at a given rate; (status, seconds) of every request."""
+    made = subprocess.run(
+        ["hey", "-z", f"{seconds}s", "-c", str(connections), "-q", str(rate / connections), "-m", "POST",
+         "-T", "application/json", "-D", body, "-t", "20", "-o", "csv", server.address + "/v1/predict"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    rows = csv.DictReader(io.StringIO(made.stdout))
+    return [(int(row["status-code"]), float(row["response-time"])) for row in rows]
+
+
+def percentile(values, share):
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else None
+
+
+def rate(given, bodies, _):
+    """Requests a second, one text each."""
+    with Server(given.model, *options(given)) as server:
+        wrk(server, bodies, 3)
+        found = wrk(server, bodies, given.seconds)
+    return {**found, "connections": CONNECTIONS}
+
+
+def overload(given, bodies, made):
+    """Three times the rate that was reached: the surplus is refused, the accepted keep their time."""
+    wanted = 3 * made["rate"]["rate"]
+    body = Path(tempfile.mkdtemp()) / "body.json"
+    body.write_text(bodies.read_text().splitlines()[0])
+    with Server(given.model, *options(given)) as server:
+        wrk(server, bodies, 3)
+        answers = hey(server, body, given.seconds, wanted, 200)
+    good = [seconds for status, seconds in answers if status == 200]
+    refused = [seconds for status, seconds in answers if status == 503]
+    return {
+        "asked_a_second": wanted, "answers": len(answers), "good": len(good), "refused": len(refused),
+        "other": len(answers) - len(good) - len(refused), "good_a_second": len(good) / given.seconds,
+        "good_p99_ms": 1e3 * percentile(good, 0.99),
+        "refused_p50_ms": 1e3 * percentile(refused, 0.5) if refused else None,
+        "refused_p99_ms": 1e3 * percentile(refused, 0.99) if refused else None,
+    }  # fmt: skip
+
+
+def swaps(given, bodies, _):
+    """Ten new models during load."""
+    import treetop
+
+    folder = Path(tempfile.mkdtemp(dir=given.model.parent)) / given.model.name
+    shutil.copytree(given.model, folder)
+    model, done = treetop.load(str(given.model)), []
+    with Server(folder, *options(given)) as server:
+        wrk(server, bodies, 2)
+
+        def exchange():
+            for _ in range(10):
+                time.sleep(given.seconds / 12)
+                model.save(folder)
+                if len(done) % 2:
+                    server.process.send_signal(signal.SIGHUP)
+                else:
+                    call = urllib.request.Request(server.address + "/v1/reload", method="POST")
+                    urllib.request.urlopen(call, timeout=30).read()
+                done.append(time.time())
+
+        thread = threading.Thread(target=exchange)
+        thread.start()
+        found = wrk(server, bodies, given.seconds)
+        thread.join()
+        text = urllib.request.urlopen(server.address + "/metrics").read().decode()
+    shutil.rmtree(folder.parent)
+    counted = float(re.search(r"^treetop_reloads_total (\S+)", text, re.MULTILINE)[1])
+    return {**found, "swaps": len(done), "taken_over_by_workers": counted}
+
+
+def kill(given, bodies, _):
+    """A worker killed during load, three times: how long until another one takes its place."""
+    times, lost = [], []
+    with Server(given.model, *options(given)) as server:
+        wrk(server, bodies, 2)
+
+        def strike():
+            for _ in range(3):
+                time.sleep(given.seconds / 5)
+                victim = server.workers()[0]
+                os.kill(victim, signal.SIGKILL)
+                started = time.monotonic()
+                while victim in server.workers() or len(server.workers()) < given.workers:
+                    time.sleep(0.002)
+                fresh = max(server.workers())
+                while not answers_as(server, fresh):
+                    time.sleep(0.002)
+                times.append(time.monotonic() - started)
+
+        thread = threading.Thread(target=strike)
+        thread.start()
+        found = wrk(server, bodies, given.seconds)
+        thread.join()
+        lost.append(found["failed"])
+        alive = server.ready()
+    return {
+        **found, "kills": len(times), "back_seconds": times, "alive_after": alive,
+        "most_in_flight": 3 * CONNECTIONS // given.workers,
+    }  # fmt: skip
+
+
+def answers_as(server, process):
+    """Whether this process is computing: its processor time grows."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
+    except OSError:
+        return False
+    return int(fields[11]) + int(fields[12]) > 2
+
+
+def memory(given, bodies, _):
+    """What a second worker adds, after load, to the memory of all processes."""
+    size = sum(file.stat().st_size for file in given.model.rglob("*") if file.is_file())
+    totals = []
+    for workers in (1, 2):
+        with Server(given.model, "--workers", str(workers)) as server:
+            wrk(server, bodies, max(5, given.seconds // 4))
+            totals.append(server.memory())
+    added = totals[1] - totals[0]
+    return {
+        "model_mb": size / 1e6, "one_worker_mb": totals[0] / 1e6, "two_workers_mb": totals[1] / 1e6,
+        "added_mb": added / 1e6, "added_share_of_model": added / size,
+    }  # fmt: skip
+
+
+def fuzz(given, bodies, _):
+    """100,000 requests that are malformed, oversized, slow or cut off."""
+    small = ["--max-body", "0.2"]
+    with Server(given.model, *options(given), *small) as server:
+        wrk(server, bodies, 3)
+        command = [sys.executable, HERE / "fuzz.py", server.address, "--seed"]
+        subprocess.run([*command, "0", "--count", "10000"], check=True, stdout=subprocess.PIPE)
+        before, workers = server.memory("Rss"), set(server.workers())
+        started = time.monotonic()
+        made = subprocess.run(
+            [*command, "1", "--count", str(given.fuzz)], check=True, stdout=subprocess.PIPE, text=True
+        )
+        after = server.memory("Rss")
+        good = wrk(server, bodies, 2)
+        return {
+            "requests": given.fuzz, "seconds": time.monotonic() - started,
+            "answers": json.loads(made.stdout), "rss_before_mb": before / 1e6,
+            "rss_after_mb": after / 1e6, "rss_growth": after / before - 1,
+            "workers_survived": set(server.workers()) == workers, "good_after": good["failed"] == 0,
+        }  # fmt: skip
+
+
+def options(given):
+    made = ["--workers", str(given.workers)]
+    return [*made, *given.option]
+
+
+BARS = {"rate": rate, "overload": overload, "swaps": swaps, "kill": kill, "fuzz": fuzz, "memory": memory}
+
+
+def make_bodies(given):
+    from treetop.data import open_data
+
+    texts = open_data(given.data, None, None).split("test").texts[:3000]
+    if given.tokens:
+        texts = [" ".join((text.split() * given.tokens)[: given.tokens]) for text in texts]
+    path = Path(tempfile.mkdtemp()) / "bodies.jsonl"
+    path.write_text("".join(json.dumps({"text": text, "k": 5}) + "\n" for text in texts))
+    return path
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", type=Path)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--tokens", type=int, default=0)
+    parser.add_argument("--fuzz", type=int, default=100_000)
+    parser.add_argument("--option", action="append", default=[])
+    given = parser.parse_args()
+    bodies = make_bodies(given)
+    whole = json.loads(RESULTS.read_text()) if RESULTS.is_file() else {}
+    made = whole.setdefault(given.name, {})
+    import treetop
+
+    made["machine"] = {
+        "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
+        "treetop": treetop.__version__, "model": given.model.name, "data": given.data.name,
+        "workers": given.workers, "seconds": given.seconds, "options": given.option,
+        "words_a_text": given.tokens or None,
+    }  # fmt: skip
+    for name in given.only or BARS:
+        made[name] = BARS[name](given, bodies, made)
+        print(name, json.dumps(made[name]), flush=True)
+        RESULTS.write_text(json.dumps(whole, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
