@@ -68,7 +68,10 @@ def run(
 
     RUNNING.append(cancel)
     try:
-        wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
+        if threads == 1 and threading.current_thread() is not threading.main_thread():
+            worker()  # Ctrl-C does not come here, and a thread costs as much as a small task
+        else:
+            wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
     finally:
         # by identity: arrays compare element by element
         RUNNING[:] = [other for other in RUNNING if other is not cancel]
