@@ -3,7 +3,7 @@
     python benchmarks/serve/bars.py MODEL DATA --name linear --seconds 60 [--only rate …] [--workers 2]
 
 Needs wrk and hey (Debian packages of these names). DATA gives the texts (its test split), MODEL is the
-folder to serve; `--tokens` shortens texts to so many words. Bars: rate, overload, swaps, kill, fuzz,
+folder to serve; `--tokens` makes every text so many tokens long. Bars: rate, overload, swaps, kill, fuzz,
 memory. The server runs on this machine, the load comes from another process on the same cores.
 """
 
@@ -159,7 +159,7 @@ def swaps(given, bodies, _):
 
 def kill(given, bodies, _):
     """A worker killed during load, three times: how long until another one takes its place."""
-    times, lost = [], []
+    times, held = [], []
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 2)
 
@@ -167,6 +167,7 @@ def kill(given, bodies, _):
             for _ in range(3):
                 time.sleep(given.seconds / 5)
                 victim = server.workers()[0]
+                held.append(connections_of(victim))
                 os.kill(victim, signal.SIGKILL)
                 started = time.monotonic()
                 while victim in server.workers() or len(server.workers()) < given.workers:
@@ -180,12 +181,23 @@ def kill(given, bodies, _):
         thread.start()
         found = wrk(server, bodies, given.seconds)
         thread.join()
-        lost.append(found["failed"])
         alive = server.ready()
     return {
         **found, "kills": len(times), "back_seconds": times, "alive_after": alive,
-        "most_in_flight": 3 * CONNECTIONS // given.workers,
+        "connections_of_the_killed": sum(held),
     }  # fmt: skip
+
+
+def connections_of(process):
+    """Clients that a worker is connected with."""
+    inodes = {
+        os.readlink(link)[8:-1]
+        for link in Path(f"/proc/{process}/fd").iterdir()
+        if os.readlink(link).startswith("socket:")
+    }
+    lines = Path("/proc/net/tcp").read_text().splitlines()[1:]
+    established = [line.split() for line in lines]
+    return sum(fields[9] in inodes and fields[3] == "01" for fields in established)
 
 
 def answers_as(server, process):
@@ -239,7 +251,25 @@ def options(given):
     return [*made, *given.option]
 
 
-BARS = {"rate": rate, "overload": overload, "swaps": swaps, "kill": kill, "fuzz": fuzz, "memory": memory}
+BARS = {
+    "rate": rate,
+    "overload": overload,
+    "swaps": swaps,
+    "kill": kill,
+    "fuzz": fuzz,
+    "memory": memory,
+}
+
+
+def of_length(text, given):
+    """The text, repeated and cut so that the model's encoder reads `--tokens` of it."""
+    import treetop
+
+    if not hasattr(given, "tokenizer"):
+        given.tokenizer = treetop.load(str(given.model)).encoder_.tokenizer
+    ids = given.tokenizer(text, add_special_tokens=False)["input_ids"] or [0]
+    ids = (ids * given.tokens)[: given.tokens - 2]
+    return given.tokenizer.decode(ids)
 
 
 def make_bodies(given):
@@ -247,7 +277,7 @@ def make_bodies(given):
 
     texts = open_data(given.data, None, None).split("test").texts[:3000]
     if given.tokens:
-        texts = [" ".join((text.split() * given.tokens)[: given.tokens]) for text in texts]
+        texts = [of_length(text, given) for text in texts]
     path = Path(tempfile.mkdtemp()) / "bodies.jsonl"
     path.write_text("".join(json.dumps({"text": text, "k": 5}) + "\n" for text in texts))
     return path
@@ -274,7 +304,7 @@ def main():
         "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
         "treetop": treetop.__version__, "model": given.model.name, "data": given.data.name,
         "workers": given.workers, "seconds": given.seconds, "options": given.option,
-        "words_a_text": given.tokens or None,
+        "tokens_a_text": given.tokens or None,
     }  # fmt: skip
     for name in given.only or BARS:
         made[name] = BARS[name](given, bodies, made)

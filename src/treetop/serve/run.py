@@ -98,7 +98,8 @@ def run_worker(options: Options, served: Served, own: socket.socket) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_later, worker)
         config = uvicorn.Config(
             make_app(worker), http=guarded(options.limits), ws="none", lifespan="on",
-            log_level="warning", proxy_headers=False, access_log=options.access_log, server_header=False,
+            log_level="warning", access_log=options.access_log, server_header=False,
+            proxy_headers=False,
             timeout_keep_alive=KEEP_ALIVE, limit_concurrency=options.limits.connections,
             timeout_graceful_shutdown=int(options.limits.seconds),
         )  # fmt: skip
