@@ -3,8 +3,8 @@
     python benchmarks/serve/bars.py MODEL DATA --name linear --seconds 60 [--only rate …] [--workers 2]
 
 Needs wrk and hey (Debian packages of these names). DATA gives the texts (its test split), MODEL is the
-folder to serve; `--tokens` makes every text so many tokens long. Bars: rate, overload, swaps, kill, fuzz,
-memory. The server runs on this machine, the load comes from another process on the same cores.
+folder to serve; `--tokens` makes every text so many tokens long. Bars: rate, overload, swaps, kill,
+fuzz, memory. The server runs on this machine, the load comes from another process on the same cores.
 """
 
 import argparse
@@ -86,8 +86,8 @@ def wrk(server, bodies, seconds, connections=CONNECTIONS):
 def hey(server, body, seconds, rate, connections):
     """Load at a given rate; (status, seconds) of every request."""
     made = subprocess.run(
-        ["hey", "-z", f"{seconds}s", "-c", str(connections), "-q", str(rate / connections), "-m", "POST",
-         "-T", "application/json", "-D", body, "-t", "20", "-o", "csv", server.address + "/v1/predict"],
+        ["hey", "-z", f"{seconds}s", "-c", str(connections), "-q", str(rate / connections),
+         "-m", "POST", "-T", "application/json", "-D", body, "-t", "20", "-o", "csv", server.address + "/v1/predict"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     rows = csv.DictReader(io.StringIO(made.stdout))
@@ -114,7 +114,7 @@ def overload(given, bodies, made):
     body.write_text(bodies.read_text().splitlines()[0])
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 3)
-        answers = hey(server, body, given.seconds, wanted, 200)
+        answers = hey(server, body, given.seconds, wanted, 800)
     good = [seconds for status, seconds in answers if status == 200]
     refused = [seconds for status, seconds in answers if status == 503]
     return {

@@ -224,7 +224,9 @@ def serve(
     allow_origin: Annotated[
         Optional[list[str]], typer.Option(help="Another site whose pages may call (CORS).")
     ] = None,
-    batch: Annotated[int, typer.Option(help="Texts computed together at most.", min=1)] = 64,
+    batch: Annotated[
+        Optional[int], typer.Option(help="Texts computed together at most; else by the model.", min=1)
+    ] = None,
     batch_wait: Annotated[
         float, typer.Option(help="Milliseconds a batch waits for more texts.", min=0)
     ] = 0.0,

@@ -9,6 +9,9 @@ from treetop.errors import TreetopError
 from treetop.parallel import thread_count
 from treetop.store import read_config
 
+# Texts computed together: with an encoder more of them would only make each one wait longer.
+LINEAR_BATCH, ENCODER_BATCH = 64, 16
+
 
 class Order(NamedTuple):
     """The command's options."""
@@ -21,7 +24,7 @@ class Order(NamedTuple):
     token: str | None
     feedback: Path | None
     origins: tuple[str, ...]
-    batch: int
+    batch: int | None
     batch_wait: float
     max_body: float
     max_texts: int
@@ -44,15 +47,16 @@ def serve_model(order: Order) -> int:
     if order.token is not None and not (order.token and order.token.isascii()):
         raise TreetopError("the token must be made of ASCII characters, at least one")
     config = read_config(order.model)
-    cores = thread_count(None)
-    workers = order.workers or (cores if config.get("model") == "xr-linear" else 1)
+    cores, linear = thread_count(None), config.get("model") == "xr-linear"
+    workers = order.workers or (cores if linear else 1)
+    batch = order.batch or (LINEAR_BATCH if linear else ENCODER_BATCH)
     limits = Limits(
         body_bytes=int(order.max_body * 1e6), texts=order.max_texts, seconds=order.timeout,
         characters=order.max_characters, wait_seconds=order.max_wait,
     )  # fmt: skip
     options = Options(
         order.model, order.host, order.port, workers, max(1, cores // workers), order.device,
-        order.token, order.feedback, order.origins, order.batch, order.batch_wait / 1e3,
+        order.token, order.feedback, order.origins, batch, order.batch_wait / 1e3,
         order.access_log, limits,
     )  # fmt: skip
     return serve(options)
