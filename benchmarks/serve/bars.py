@@ -87,7 +87,8 @@ def hey(server, body, seconds, rate, connections):
     """Load at a given rate; (status, seconds) of every request."""
     made = subprocess.run(
         ["hey", "-z", f"{seconds}s", "-c", str(connections), "-q", str(rate / connections),
-         "-m", "POST", "-T", "application/json", "-D", body, "-t", "20", "-o", "csv", server.address + "/v1/predict"],
+         "-m", "POST", "-T", "application/json", "-D", body, "-t", "20",
+         "-o", "csv", server.address + "/v1/predict"],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     rows = csv.DictReader(io.StringIO(made.stdout))
