@@ -57,6 +57,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render.py
 	$(BIN)/python benchmarks/render_transformer.py
 	$(BIN)/python benchmarks/render_annif.py
+	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_commands.py
 	$(BIN)/python docs/pictures.py
