@@ -13,8 +13,8 @@ def rows(linear, minilm):
     return [
         (
             f"XRLinear (eurlex57k), one text a request, {rate['connections']} connections",
-            f"{rate['rate']:,.0f} requests/s, p50 {rate['p50_ms']:.0f} ms, p99 {rate['p99_ms']:.0f} ms, "
-            f"{rate['failed']} failed",
+            f"{rate['rate']:,.0f} requests/s, p50 {rate['p50_ms']:.0f} ms, "
+            f"p99 {rate['p99_ms']:.0f} ms, {rate['failed']} failed",
         ),
         (
             "XRTransformer (MiniLM), texts of 128 tokens, 64 connections",
@@ -37,8 +37,8 @@ def rows(linear, minilm):
         ),
         (
             f"{fuzz['requests']:,} malformed, oversized, slow or cut-off requests",
-            f"no worker lost: {fuzz['workers_survived']}; memory {100 * fuzz['rss_growth']:+.1f} %; good "
-            f"requests answered after it: {fuzz['good_after']}",
+            f"no worker lost: {fuzz['workers_survived']}; memory {100 * fuzz['rss_growth']:+.1f} %; "
+            f"good requests answered after it: {fuzz['good_after']}",
         ),
         (
             "memory that a second worker adds",

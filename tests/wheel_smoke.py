@@ -17,4 +17,9 @@ with tempfile.TemporaryDirectory() as name:
         check=True, input="a green field\n", capture_output=True, text=True,
     )  # fmt: skip
     assert json.loads(out.stdout)["labels"][0]["label"] == "green", out.stdout
+    out = subprocess.run(
+        [treetop, "serve", folder / "model"], check=False, capture_output=True, text=True
+    )
+    assert out.returncode == 2, out
+    assert "pip install 'treetop[serve]'" in out.stderr, out.stderr
 print("the wheel trains and predicts")

@@ -135,7 +135,9 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
         """What is served."""
         served = worker.served
         settings = getattr(served.model, "settings_", None)
-        shown = {} if settings is None else {**to_json(settings), "encoder": served.has_encoder}
+        shown = {} if settings is None else to_json(settings)
+        for name in ("encoder", "tensorboard", "device"):  # places on this machine
+            shown.pop(name, None)
         return {
             "name": served.name, "kind": served.model.kind, "labels": len(served.model.classes_),
             "train_documents": served.model.train_documents_, "encoder": served.has_encoder,

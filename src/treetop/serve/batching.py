@@ -96,10 +96,7 @@ class Batcher:
             pieces = [piece for _, piece in batch]
             self.computing = sum(len(piece.texts) for piece in pieces)
             started = time.monotonic()
-            try:
-                answers: list[Any] = await loop.run_in_executor(self.thread, self.engine, pieces)
-            except Exception as error:
-                answers = [error] * len(pieces)
+            answers = await loop.run_in_executor(self.thread, self.compute, pieces)
             seconds = time.monotonic() - started
             self.watch(self.computing, seconds)
             latest = seconds / self.computing
@@ -107,6 +104,15 @@ class Batcher:
             self.computing = 0
             for (job, _), made in zip(batch, answers, strict=True):
                 give(job, made)
+
+    def compute(self, pieces: list[Piece]) -> list[Any]:
+        """Answers to pieces; if something fails, each for itself: one bad text fails alone."""
+        try:
+            return self.engine(pieces)
+        except Exception as error:
+            if len(pieces) == 1:
+                return [error]
+        return [answer for piece in pieces for answer in self.compute([piece])]
 
     def take(self) -> list[tuple[Job, Piece]]:
         """The next batch: jobs in turn, some texts of each, those that came too late left out."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +24,14 @@ class Question:
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Reasons:
+    """Labels whose reasons are asked for, for one text."""
+
+    labels: tuple[str, ...]
+    words: int
 
 
 class Served:
@@ -62,10 +69,17 @@ class Served:
                 member.encoder_  # noqa: B018 - opens it
 
     def answer(self, pieces: list[Piece], threads: int) -> list[list[Any]]:
-        """For each piece, for each of its texts (label, score) pairs, best first."""
+        """For each piece, for each of its texts: (label, score) pairs, best first, or reasons."""
+        asked = [piece for piece in pieces if isinstance(piece.options, Question)]
+        labelled = iter(self.label(asked, threads)) if asked else iter(())
+        return [
+            next(labelled) if isinstance(piece.options, Question) else self.reasons(piece)
+            for piece in pieces
+        ]
+
+    def label(self, pieces: list[Piece], threads: int) -> list[list[Any]]:
+        """Labels of all texts of all pieces; features are made of all together."""
         texts = [text for piece in pieces for text in piece.texts]
-        if not texts:
-            return [[] for _ in pieces]
         X = self.features(texts)
         answers: list[list[Any]] = [[] for _ in pieces]
         for allow, chosen in by_allow_list(pieces).items():
@@ -86,7 +100,14 @@ class Served:
         return [member._features(texts) for member in members(self.model)]
 
     def scores(self, X: list[Any], k: int, allow: Any, threads: int) -> sp.csr_matrix:
-        """Scores of the best `k`, for features that are made already."""
+        """Scores of the best `k`, for features that are made already.
+
+        Names that only the model before this one knew are left out of an allow-list.
+        """
+        if allow is not None:
+            allow = [name for name in allow if name in self.numbers]
+            if not allow:
+                return sp.csr_matrix((X[0].rows, len(self.numbers)), dtype=np.float32)
         options = {"allow": allow, "threads": threads}
         if len(X) == 1:
             return members(self.model)[0].predict_scores(X[0], k, **options)
@@ -101,10 +122,13 @@ class Served:
         classes = self.model.classes_
         return [(str(classes[n]), v) for n, v in zip(names, values, strict=True) if v >= least]
 
-    def explain(self, text: str, labels: Iterable[str], words: int) -> list[dict[str, Any]]:
-        """Why a text gets these labels."""
-        made = self.model.explain(text, list(labels), words=words)
-        return [one.to_dict() for one in made]
+    def reasons(self, piece: Piece) -> list[Any]:
+        """Why each text gets these labels."""
+        labels = [name for name in piece.options.labels if name in self.numbers]
+        return [
+            [one.to_dict() for one in self.model.explain(text, labels, words=piece.options.words)]
+            for text in piece.texts
+        ]
 
 
 def members(model: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from treetop.serve.limits import Limits, Refused
+from treetop.serve.limits import Limits, Refused, busy
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -40,13 +40,14 @@ class Guard:
     ) -> None:
         self.app, self.limits, self.watch = app, limits, watch
         self.token = None if token is None else token.encode()
+        self.held = 0  # bytes of bodies that are being read or answered
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """One request, or the beginning and end of the application."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status = time.monotonic(), 0
+        started, status, size = time.monotonic(), 0, 0
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -57,7 +58,8 @@ class Guard:
 
         try:
             self.check_token(scope)
-            body = await self.read_body(scope, receive)
+            size = self.reserve(scope)
+            body = await self.read_body(receive)
             await self.app(scope, replayed(body, receive), answer)
         except Refused as refused:
             await respond(refused, answer)
@@ -66,6 +68,7 @@ class Guard:
             if not status:
                 await respond(Refused(500, "internal", "the server made a mistake"), answer)
         finally:
+            self.held -= size
             route = scope.get("route")
             path = getattr(route, "path", "other")
             self.watch(path, status or 499, time.monotonic() - started)
@@ -82,12 +85,21 @@ class Guard:
                 www_authenticate="Bearer",
             )  # fmt: skip
 
-    async def read_body(self, scope: Any, receive: Receive) -> bytes:
+    def reserve(self, scope: Any) -> int:
+        """Room for a body: its length if it is given, else the most it may have."""
+        length, most = header(scope, b"content-length"), self.limits.body_bytes
+        chunked = header(scope, b"transfer-encoding")
+        size = int(length) if length.isdigit() else most if chunked else 0
+        if size > most:
+            raise too_large(most)
+        if self.held + size > max(self.limits.held_bytes, most):
+            raise busy(1)
+        self.held += size
+        return size
+
+    async def read_body(self, receive: Receive) -> bytes:
         """The whole body, up to the limits of size and time."""
         most = self.limits.body_bytes
-        length = header(scope, b"content-length")
-        if length.isdigit() and int(length) > most:
-            raise too_large(most)
         chunks, size = [], 0
         try:
             async with asyncio.timeout(self.limits.body_seconds):

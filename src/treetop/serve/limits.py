@@ -12,6 +12,7 @@ class Limits:
 
     body_bytes: int = 8 << 20  # of a request
     texts: int = 256  # of a request
+    explained: int = 16  # texts of a request that asks for reasons
     characters: int = 1_000_000  # of a text
     labels: int = 1000  # asked for a text
     allowed: int = 10_000  # names in an allow-list
@@ -21,7 +22,8 @@ class Limits:
     head_bytes: int = 32 << 10  # of a request's line and headers
     head_seconds: float = 10.0  # to send them
     body_seconds: float = 20.0  # to send the body
-    connections: int = 1000
+    connections: int = 2000
+    held_bytes: int = 256 << 20  # of all bodies together
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer

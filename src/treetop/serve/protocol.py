@@ -8,7 +8,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from treetop.serve.limits import Limits, Refused
+from treetop.serve.limits import Limits, Refused, busy
 
 LONG_HEAD = Refused(431, "long_head", "the request's headers are too long")
 
@@ -25,6 +25,9 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """The head must come soon."""
         super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self.refuse(busy(1))
+            return
         self.watch(self.limits.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -66,8 +69,9 @@ class Guarded(HttpToolsProtocol):
         body = json.dumps(refused.body).encode()
         head = (
             f"HTTP/1.1 {refused.status} Refused\r\ncontent-type: application/json\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n"
         )
+        head += "".join(f"{name}: {value}\r\n" for name, value in refused.headers.items()) + "\r\n"
         self.transport.write(head.encode() + body)
         self.transport.close()
 

@@ -29,6 +29,7 @@ def serve(options: Options) -> int:
     from treetop.serve import measures
     from treetop.serve.supervisor import Supervisor, listen
 
+    raise_file_limit()
     if options.feedback is not None:
         Journal(options.feedback)  # a file that cannot be written is told before anything starts
     folder = measures.prepare_folder()
@@ -96,17 +97,37 @@ def run_worker(options: Options, served: Served, own: socket.socket) -> None:
         worker = Worker(options, served)
         worker.tell_others = tell_parent
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_later, worker)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
         config = uvicorn.Config(
             make_app(worker), http=guarded(options.limits), ws="none", lifespan="on",
             log_level="warning", access_log=options.access_log, server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE, limit_concurrency=options.limits.connections,
-            timeout_graceful_shutdown=int(options.limits.seconds),
+            timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=int(options.limits.seconds),
         )  # fmt: skip
-        await uvicorn.Server(config).serve(sockets=[own])
+        server = uvicorn.Server(config)
+        watching = asyncio.create_task(leave_with(parent, server))
+        await server.serve(sockets=[own])
+        watching.cancel()
 
     with asyncio.Runner(loop_factory=quick_loop()) as runner:
         runner.run(main())
+
+
+async def leave_with(parent: int, server: Any) -> None:
+    """Stop when the supervisor is gone."""
+    while os.getppid() == parent:
+        await asyncio.sleep(1)
+    server.should_exit = True
+
+
+def raise_file_limit() -> None:
+    """A connection is an open file: allow as many as the system lets us."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65_536 if hard == resource.RLIM_INFINITY else min(hard, 65_536)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def quick_loop() -> Any:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import select
 import signal
 import socket
 import sys
@@ -57,37 +58,36 @@ class Supervisor:
 
     def run(self) -> int:
         """Until told to stop; the exit code."""
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        self.signals = Signals()
         gc.freeze()
         for number in range(len(self.sockets)):
             self.start(number)
         while True:
-            received = signal.sigtimedwait(SIGNALS, 1.0)
-            if received is None or received.si_signo == signal.SIGCHLD:
-                self.replace_dead()
-                if self.failures >= MOST_FAILURES:
-                    log.error("workers keep failing: giving up")
-                    return self.stop(1)
-            elif received.si_signo == signal.SIGHUP:
-                if self.reload():
-                    self.tell(signal.SIGHUP)
-            else:
+            received = self.signals.wait(1.0)
+            if received & {signal.SIGTERM, signal.SIGINT}:
                 return self.stop(0)
+            if signal.SIGHUP in received and self.reload():
+                self.tell(signal.SIGHUP)
+            self.replace_dead()
+            if self.failures >= MOST_FAILURES:
+                log.error("workers keep failing: giving up")
+                return self.stop(1)
 
     def start(self, number: int) -> None:
         """Fork a worker for a socket."""
         sys.stdout.flush()
         sys.stderr.flush()
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         process = os.fork()
         if process:
             self.workers[process] = (number, time.monotonic())
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             return
         code = 1
         try:
-            for one in SIGNALS:
-                signal.signal(one, signal.SIG_DFL)
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the worker can reload
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+            self.signals.forget()
+            # A SIGHUP waits until the worker can reload.
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, set(SIGNALS) - {signal.SIGHUP})
             self.work(self.sockets[number])
             code = 0
         except BaseException:
@@ -120,11 +120,37 @@ class Supervisor:
         self.tell(signal.SIGTERM)
         until = time.monotonic() + self.grace
         while self.workers and time.monotonic() < until:
-            signal.sigtimedwait([signal.SIGCHLD], 0.2)
+            self.signals.wait(0.2)
             for process in ended():
                 self.workers.pop(process, None)
         self.tell(signal.SIGKILL)
         return code
+
+
+class Signals:
+    """Signals as bytes in a pipe: they wake the supervisor, and none is lost between two looks."""
+
+    def __init__(self) -> None:
+        self.out, self.into = os.pipe()
+        os.set_blocking(self.out, False)
+        os.set_blocking(self.into, False)
+        signal.set_wakeup_fd(self.into, warn_on_full_buffer=False)
+        for one in SIGNALS:
+            signal.signal(one, lambda *_: None)
+
+    def wait(self, seconds: float) -> set[int]:
+        """Those that came, or will come within some seconds."""
+        if not select.select([self.out], [], [], seconds)[0]:
+            return set()
+        return set(os.read(self.out, 4096))
+
+    def forget(self) -> None:
+        """Signals do again what they do by themselves."""
+        signal.set_wakeup_fd(-1)
+        for one in SIGNALS:
+            signal.signal(one, signal.SIG_DFL)
+        os.close(self.out)
+        os.close(self.into)
 
 
 def ended() -> list[int]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from treetop.errors import TreetopError
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import Question, Served
+from treetop.serve.engine import Question, Reasons, Served
 from treetop.serve.feedback import Journal
 from treetop.serve.limits import Limits, Refused
 from treetop.serve.measures import Measures
@@ -81,17 +81,21 @@ class Worker:
         """Labels of the texts of one request."""
         texts = [ask.text] if ask.text is not None else list(ask.texts or ())
         self.check_texts(texts)
+        if ask.explain and len(texts) > self.options.limits.explained:
+            most = self.options.limits.explained
+            raise Refused(413, "too_many_texts", f"reasons are given for up to {most} texts")
         allow = None if ask.allow is None else tuple(sorted(set(ask.allow)))
         self.check_labels(allow or ())
         return await self.batcher.submit(texts, Question(ask.k, ask.threshold, allow))
 
     async def explain(self, text: str, labels: list[str], words: int) -> list[dict[str, Any]]:
-        """Why a text gets labels; in the engine's thread, in turn with the batches."""
+        """Why a text gets labels."""
         self.check_texts([text])
         self.check_labels(labels)
-        loop, served = asyncio.get_running_loop(), self.served
-        work = loop.run_in_executor(self.batcher.thread, served.explain, text, labels, words)
-        return await work
+        reasons: list[dict[str, Any]] = (
+            await self.batcher.submit([text], Reasons(tuple(labels), words))
+        )[0]
+        return reasons
 
     def check_texts(self, texts: list[str]) -> None:
         """Refuse too many texts, and texts that are too long."""

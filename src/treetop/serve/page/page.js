@@ -104,8 +104,12 @@ by("clear").addEventListener("click", () => {
   text.focus();
 });
 by("copy").addEventListener("click", async () => {
-  await navigator.clipboard.writeText(exported().map((one) => one.label).join("\n"));
-  by("state").textContent = "copied";
+  try {
+    await navigator.clipboard.writeText(exported().map((one) => one.label).join("\n"));
+    by("state").textContent = "copied";
+  } catch {
+    complain(new Error("The browser allows copying only on secure pages: download instead."));
+  }
 });
 by("as-json").addEventListener("click", () => {
   download("labels.json", "application/json", JSON.stringify({ text: text.value, labels: exported() }, null, 2));
