@@ -172,6 +172,32 @@ def test_limits(client):
     assert client.post("/v1/predict", json={"text": "apple"}).status_code == 200
 
 
+def test_reasons_are_limited_too(client):
+    answer = client.post("/v1/predict", json={"texts": ["a"] * 17, "explain": True})
+    assert error_of(answer) == (413, "too_many_texts")
+
+
+def test_bodies_are_held_only_up_to_a_limit(model_folder):
+    limits = Limits(body_bytes=1000, held_bytes=1000)
+    with client_of(model_folder, limits=limits) as client:
+        client.app.held = 900
+        answer = client.post("/v1/predict", json={"text": "x" * 200})
+        assert error_of(answer) == (503, "busy")
+        assert answer.headers["retry-after"] == "1"
+        client.app.held = 0
+        assert client.post("/v1/predict", json={"text": "x" * 200}).status_code == 200
+        assert client.app.held == 0
+
+
+def test_a_new_model_without_the_allowed_labels_gives_none(model_folder):
+    from treetop.serve.batching import Piece
+    from treetop.serve.engine import Question, Reasons
+
+    served = Served(model_folder)
+    pieces = [Piece(["apple"], Question(3, None, ("gone",))), Piece(["apple"], Reasons(("gone",), 3))]
+    assert served.answer(pieces, 1) == [[[]], [[]]]
+
+
 def test_every_answer_has_the_headers_that_keep_browsers_safe(client):
     for answer in (
         client.get("/"),

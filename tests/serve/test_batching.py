@@ -155,6 +155,24 @@ def test_an_error_reaches_only_the_requests_of_its_batch():
     assert run(test) == [("good", 1)]
 
 
+def test_a_bad_text_fails_alone():
+    engine = Engine()
+
+    async def test(batcher):
+        engine.hold.clear()
+        first = asyncio.create_task(batcher.submit(["first"], None))
+        await asyncio.sleep(0.02)
+        jobs = [asyncio.create_task(batcher.submit([text], 1)) for text in ("a", "bad", "b")]
+        await asyncio.sleep(0.02)
+        engine.hold.set()
+        await first
+        return await asyncio.gather(*jobs, return_exceptions=True)
+
+    good, bad, other = run(test, engine)
+    assert (good, other) == ([("a", 1)], [("b", 1)])
+    assert isinstance(bad, ValueError)
+
+
 def test_finish_answers_what_was_accepted_and_takes_no_more():
     engine = Engine(seconds=0.02)
 

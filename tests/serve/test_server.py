@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import numpy as np
 import pytest
 
 import treetop
@@ -209,6 +210,50 @@ def test_cut_off_requests_leave_nothing_behind(server):
     assert httpx.get(f"{server.address}/readyz").status_code == 200
 
 
+def test_workers_leave_with_their_supervisor(serving, model_folder):
+    server = serving(model_folder, "--workers", "2")
+    workers = server.workers()
+    server.stop(signal.SIGKILL)
+    until = time.monotonic() + 5
+    while any(os.path.exists(f"/proc/{process}/cmdline") for process in workers):
+        assert time.monotonic() < until
+        time.sleep(0.1)
+
+
+def test_too_many_connections_are_told_so(model_folder):
+    """The protocol with room for two."""
+    import asyncio
+
+    import uvicorn
+
+    from treetop.serve.limits import Limits
+    from treetop.serve.protocol import guarded
+
+    async def nothing(scope, receive, send):
+        await receive()
+
+    async def main():
+        config = uvicorn.Config(
+            nothing, port=0, http=guarded(Limits(connections=2)), lifespan="off", log_level="warning"
+        )
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+        answer = await asyncio.wait_for(lines[2][0].read(), 3)
+        for _, writer in lines:
+            writer.close()
+        server.should_exit = True
+        await task
+        return answer
+
+    answer = asyncio.run(main())
+    assert answer.startswith(b"HTTP/1.1 503")
+    assert b"retry-after: 1" in answer
+
+
 def test_metrics_are_of_all_workers(server):
     for _ in range(30):
         ask(server.address)
@@ -218,12 +263,15 @@ def test_metrics_are_of_all_workers(server):
 
 
 def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
+    matrix = treetop.XRLinear().fit(np.eye(4, dtype=np.float32), [["a"], ["b"], ["a"], ["c"]])
+    matrix.save(tmp_path / "matrix")
     taken = socket.create_server(("127.0.0.1", 0))
     port = str(taken.getsockname()[1])
     for options, message in [
         ([str(tmp_path / "none")], "no such model folder"),
         ([str(model_folder), "--port", port, "--workers", "1"], f"cannot listen on 127.0.0.1:{port}"),
         ([str(model_folder), "--feedback", str(tmp_path / "no" / "f")], "cannot be written"),
+        ([str(tmp_path / "matrix")], "learned from a feature matrix: only texts can be served"),
         ([str(model_folder), "--token", "naïve"], "the token must be made of ASCII"),
     ]:
         command = [sys.executable, "-m", "treetop", "serve", *options]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.models import load_model
 from treetop.serve.batching import Piece
 from treetop.serve.labels import LabelSearch
@@ -44,6 +45,8 @@ class Served:
         self.name = folder.resolve().name
         self.opened = time.time()
         for member in members(self.model):
+            if member.tfidf_ is None:
+                raise TreetopError(f"{folder}: learned from a feature matrix: only texts can be served")
             if device is not None and member.kind == "xr-transformer":
                 member.settings_ = replace(member.settings_, device=device)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from treetop.errors import TreetopError
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import Question, Reasons, Served
+from treetop.serve.engine import Question, Reasons, Served, members
 from treetop.serve.feedback import Journal
 from treetop.serve.limits import Limits, Refused
 from treetop.serve.measures import Measures
@@ -71,6 +71,8 @@ class Worker:
         """Make the first request as quick as any other."""
         if served.has_encoder:
             limit_torch(self.options.threads)
+        for member in members(served.model):
+            member.tfidf_.threads = self.options.threads
         served.answer([Piece(["a first text"], Question())], self.options.threads)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
