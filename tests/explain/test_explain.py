@@ -66,8 +66,19 @@ def test_the_score_is_the_predicted_one(texts_and_labels, transform):
     made = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
     made.fit(*texts_and_labels)
     text = "red apple sky boat"
-    for name, score in made.predict([text], 5, beam=100)[0]:
+    for name, score in made.predict([text], 5)[0]:
         assert made.explain(text, name).score == pytest.approx(score, abs=1e-5)
+
+
+def test_a_forests_score_is_the_predicted_one(texts_and_labels):
+    made = treetop.XRLinear(tree="4-16-L", trees=3, beam=1).fit(*texts_and_labels)
+    text, missed = "red apple sky boat", 0
+    scores = made.predict_scores([text], len(made.classes_))
+    for label, score in zip(scores.indices, scores.data, strict=True):
+        one = made.explain(text, made.classes_[label])
+        assert one.score == pytest.approx(float(score), abs=1e-5)
+        missed += sum(not path.reached for path in one.paths)
+    assert missed > 0
 
 
 def test_parts_add_up_to_the_raw_scores(model):
@@ -147,6 +158,7 @@ def test_where_words_stand():
     assert [text[a:b] for a, b in spans_of(text, "red apple")] == ["Red apple", "RED-apple"]
     assert spans_of("a.b (c", "b (", "char") == [(2, 5)]
     assert len(spans_of("x " * 1000, "x")) == 50
+    assert spans_of("the" + " " * 150_000, " th", "char") == []  # at once, not after hours
 
 
 def test_the_words_of_an_explanation_stand_in_the_text(model):

@@ -173,8 +173,9 @@ def test_limits(client):
 
 
 def test_reasons_are_limited_too(client):
-    answer = client.post("/v1/predict", json={"texts": ["a"] * 17, "explain": True})
-    assert error_of(answer) == (413, "too_many_texts")
+    answer = client.post("/v1/predict", json={"texts": ["apple boat"] * 11, "k": 6, "explain": True})
+    records = [one for row in answer.json()["results"] for one in row["labels"]]
+    assert [("why" in one) for one in records] == [True] * 50 + [False] * 16
 
 
 def test_bodies_are_held_only_up_to_a_limit(model_folder):
@@ -189,13 +190,26 @@ def test_bodies_are_held_only_up_to_a_limit(model_folder):
         assert client.app.held == 0
 
 
-def test_a_new_model_without_the_allowed_labels_gives_none(model_folder):
+def test_a_batch_may_be_for_two_models(model_folder, tmp_path):
     from treetop.serve.batching import Piece
     from treetop.serve.engine import Question, Reasons
 
-    served = Served(model_folder)
-    pieces = [Piece(["apple"], Question(3, None, ("gone",))), Piece(["apple"], Reasons(("gone",), 3))]
-    assert served.answer(pieces, 1) == [[[]], [[]]]
+    treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
+    old, new = Served(model_folder), Served(tmp_path / "m")
+    worker = Worker(Options(model_folder), new)
+    pieces = [
+        Piece(["apple"], Question(1, None, None, old)), Piece(["one"], Question(1, None, None, new)),
+        Piece(["apple"], Reasons(("sea",), 3, old)), Piece(["pear"], Question(1, None, None, old)),
+    ]  # fmt: skip
+    answers = worker.answer(pieces)
+    assert [answers[n][0][0][0] for n in (0, 1, 3)] == ["fruit", "new", "fruit"]
+    assert answers[2][0][0]["label"] == "sea"
+
+
+def test_pages_of_other_sites_may_not_send(client):
+    for path, body in (("/v1/reload", None), ("/v1/feedback", {"text": "a", "labels": []})):
+        answer = client.post(path, json=body, headers={"sec-fetch-site": "cross-site"})
+        assert error_of(answer) == (403, "other_site")
 
 
 def test_every_answer_has_the_headers_that_keep_browsers_safe(client):
@@ -260,6 +274,11 @@ def test_other_sites_may_call_only_if_allowed(model_folder):
         assert answer.headers["access-control-allow-origin"] == "https://library.example"
         other = client.options("/v1/predict", headers={**ask, "origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
+    with client_of(model_folder, origins=("https://library.example",), token="secret") as client:
+        assert client.options("/v1/predict", headers=ask).status_code == 200
+        refused = client.post("/v1/predict", json={"text": "a"}, headers={"origin": ask["origin"]})
+        assert refused.status_code == 401
+        assert refused.headers["access-control-allow-origin"] == ask["origin"]
 
 
 def test_metrics_count(client):

@@ -139,9 +139,11 @@ def test_a_request_that_waits_too_long_is_told_so():
         late = asyncio.create_task(batcher.submit(["b"], None))
         await asyncio.sleep(0.1)
         engine.hold.set()
-        await first
+        with pytest.raises(Refused, match=r"not done within 0.05 seconds"):
+            await first  # while it is computed
         with pytest.raises(Refused, match=r"not done within 0.05 seconds"):
             await late
+        assert await batcher.submit(["c"], None) == [("c", None)]
 
     run(test, engine, limits=Limits(seconds=0.05))
 

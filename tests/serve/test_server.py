@@ -195,9 +195,91 @@ def test_slow_clients_are_cut_off(model_folder):
         return silent, head, body, good
 
     silent, head, body, good = asyncio.run(main())
-    assert silent == head == b""
+    assert silent == b""
+    assert head.startswith(b"HTTP/1.1 408")
     assert body.startswith(b"HTTP/1.1 408")
     assert good.startswith(b"HTTP/1.1 200")
+
+
+def test_requests_far_ahead_of_their_answers_are_refused(server):
+    got = talk(server, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 2000, 2)
+    assert got.count(b"HTTP/1.1 200") < 2000
+    few = talk(server, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 3, 1)
+    assert few.count(b"HTTP/1.1 200") == 3
+
+
+def test_an_early_refusal_of_a_large_body_is_the_only_answer(server):
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 9999999\r\n\r\n"
+    got = talk(server, head + b"x" * 100_000, 2)
+    assert got.count(b"HTTP/1.1") <= 1
+
+
+def test_an_offer_of_http_2_does_not_cost_the_body(server):
+    body = b'{"text": "apple"}'
+    raw = (
+        b"POST /v1/predict HTTP/1.1\r\nConnection: Upgrade, HTTP2-Settings\r\nHost: a\r\n"
+        b"HTTP2-Settings: AAEAAEAAAAIAAAAB\r\nUpgrade: h2c\r\nContent-Type: application/json\r\n"
+        b"Content-Length: 17\r\n\r\n"
+    )
+    got = talk(server, raw + body, 1)
+    assert got.startswith(b"HTTP/1.1 200")
+    assert got.count(b"HTTP/1.1") == 1
+
+
+def test_a_client_that_does_not_read_is_cut_off(model_folder):
+    import asyncio
+
+    import uvicorn
+
+    from treetop.serve.limits import Limits
+    from treetop.serve.protocol import guarded
+
+    async def much(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"x" * 50_000_000})
+
+    async def main():
+        config = uvicorn.Config(
+            much, port=0, http=guarded(Limits(seconds=0.3)), lifespan="off", log_level="warning"
+        )
+        server = uvicorn.Server(config)
+        task = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        line = socket.create_connection(("127.0.0.1", port))
+        line.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+        await asyncio.sleep(0.2)
+        before = len(server.server_state.connections)
+        await asyncio.sleep(0.6)
+        after = len(server.server_state.connections)
+        line.close()
+        server.should_exit = True
+        await task
+        return before, after
+
+    assert asyncio.run(main()) == (1, 0)
+
+
+def test_a_port_in_use_is_noticed_with_several_workers(server, model_folder):
+    port = server.address.rsplit(":", 1)[1]
+    command = [sys.executable, "-m", "treetop", "serve", str(model_folder), "--port", port]
+    made = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True, timeout=60)
+    assert made.returncode == 2
+    assert "cannot listen" in made.stderr
+
+
+def test_a_broken_new_model_leaves_the_old_one_serving(serving, tmp_path):
+    folder = train(tmp_path / "m")
+    server = serving(folder, "--workers", "2")
+    config = json.loads((folder / "config.json").read_text())
+    del config["settings"]
+    (folder / "config.json").write_text(json.dumps(config))
+    server.process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert server.process.poll() is None
+    assert ask(server.address).status_code == 200
+    assert server.stop() == 0
 
 
 def test_cut_off_requests_leave_nothing_behind(server):

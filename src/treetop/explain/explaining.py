@@ -10,7 +10,7 @@ import numpy as np
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
-from treetop.ranking.path import Step, path_to, score_of
+from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 
 LABELS_SHOWN = 3
@@ -21,12 +21,14 @@ def explain(
 ) -> list[Explanation]:
     """Why each of `labels` (numbers) got its score, for the one document in `X`."""
     alike = nearest(model, X, neighbours)
-    return [explain_label(model, text, X, label, words, alike) for label in labels]
+    beams = [beams_of(ranker, X) for ranker in model.rankers_]
+    return [explain_label(model, text, X, label, words, alike, beams) for label in labels]
 
 
 def explain_label(
-    model: Any, text: str | None, X: Features, label: int, words: int, alike: list[tuple[int, float]]
-) -> Explanation:
+    model: Any, text: str | None, X: Features, label: int, words: int, alike: list[tuple[int, float]],
+    beams: list[list[set[int]]],
+) -> Explanation:  # fmt: skip
     """Why one label got its score: the mean over the trees of what is on the way to it."""
     paths = [(ranker, path_to(ranker, X, label)) for ranker in model.rankers_]
     steps = [step for _, path in paths for step in path]
@@ -34,17 +36,18 @@ def explain_label(
     values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
     order = np.argsort(-np.abs(values), kind="stable")[:words]
     order = order[values[order] != 0]
+    reached = [is_reached(path, beam) for (_, path), beam in zip(paths, beams, strict=True)]
     scores = [score_of(path, ranker) for ranker, path in paths]
     return Explanation(
         str(model.classes_[label]),
-        float(np.mean(scores)),
+        float(np.mean(np.where(reached, scores, 0.0))),
         [word_of(model, text, int(X.sparse.indices[at]), float(values[at])) for at in order],
         float(values.sum() - values[order].sum()),
         sum(step.encoder for step in steps) / trees,
         sum(step.bias for step in steps) / trees,
         [
-            Path(score, [node_of(model, ranker, step) for step in path])
-            for score, (ranker, path) in zip(scores, paths, strict=True)
+            Path(score, passed, [node_of(model, ranker, step) for step in path])
+            for score, passed, (ranker, path) in zip(scores, reached, paths, strict=True)
         ],
         [neighbour_of(model, document, similarity, label) for document, similarity in alike],
     )

@@ -28,9 +28,10 @@ class Node:
 
 @dataclass(frozen=True)
 class Path:
-    """The way through one tree."""
+    """The way through one tree; `reached`: whether the search came by, else the tree counts for 0."""
 
     score: float
+    reached: bool
     nodes: list[Node]
 
 
@@ -86,7 +87,8 @@ class Explanation:
         if self.words:
             lines.append(f"    {self.other_words:+.3f}  all other words")
         for number, path in enumerate(self.paths, start=1):
-            lines.append(f"  tree {number}: {path.score:.4f}")
+            passed = "" if path.reached else " (not in the beam: counts 0)"
+            lines.append(f"  tree {number}: {path.score:.4f}{passed}")
             for node in path.nodes:
                 named = ", ".join(node.labels)
                 lines.append(

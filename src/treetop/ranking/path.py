@@ -8,6 +8,7 @@ import numpy as np
 
 from treetop.features.hybrid import Features
 from treetop.kernels import lookup, search
+from treetop.ranking.beam import beam_search
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import ScoreKind, score_kind
 
@@ -38,6 +39,22 @@ def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
         node = int(np.searchsorted(ranker.tree.child_ptr[level - 1], node, side="right")) - 1
     kind = score_kind(ranker.settings.score_transform, ranker.tree.depth)
     return [step_at(ranker, X, level, node, kind) for level, node in reversed(nodes)]
+
+
+def beams_of(ranker: Ranker, X: Features) -> list[set[int]]:
+    """The nodes (counted within their level) that the search follows above the labels, by level."""
+    kind, beam = score_kind(ranker.settings.score_transform, ranker.tree.depth), ranker.settings.beam
+    found = []
+    for level in range(1, ranker.tree.depth):
+        nodes, _, counts = beam_search(ranker.weights, X, level, beam, beam, kind, 1)
+        before = sum(ranker.tree.sizes[: level - 1])
+        found.append({int(node) - before for node in nodes[0, : counts[0]]})
+    return found
+
+
+def is_reached(steps: list[Step], beams: list[set[int]]) -> bool:
+    """Whether the search comes by a label."""
+    return all(step.node in beam for step, beam in zip(steps, beams, strict=False))
 
 
 def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind) -> Step:

@@ -122,7 +122,7 @@ async def subjects(worker: Worker, texts: list[str], limit: int, least: float) -
     """Labels as Annif names their parts."""
     if not texts or limit == 0:
         return [[] for _ in texts]
-    found = await worker.predict(Ask(texts=texts, k=limit, threshold=least))
+    found = await worker.predict(worker.request(), Ask(texts=texts, k=limit, threshold=least))
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}

@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated, Any
 
-from fastapi import FastAPI, Query, Request
+from fastapi import FastAPI, Query
+from fastapi import Request as HttpRequest
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -19,12 +20,13 @@ from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.guard import Guard
 from treetop.serve.limits import Limits, Refused
 from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
-from treetop.serve.worker import Worker
+from treetop.serve.worker import Request, Worker
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Wrong, "description": text}
     for status, text in {
-        400: "not a valid request", 401: "token missing or wrong", 404: "no such thing",
+        400: "not a valid request", 401: "token missing or wrong", 403: "another site",
+        404: "no such thing",
         408: "too slow", 409: "not possible now", 413: "too large", 422: "wrong values",
         431: "headers too long", 500: "a mistake of the server", 503: "busy, stopping or too late",
         507: "no room",
@@ -50,40 +52,42 @@ def make_app(worker: Worker) -> Any:
     add_other_routes(app, worker)
     add_annif_routes(app, worker, ERRORS)
     pages.add_page(app)
-    if worker.options.origins:
-        from starlette.middleware.cors import CORSMiddleware
-
-        app.add_middleware(
-            CORSMiddleware, allow_origins=list(worker.options.origins),
-            allow_methods=["GET", "POST"], allow_headers=["authorization", "content-type"],
-        )  # fmt: skip
 
     def watch(path: str, status: int, seconds: float) -> None:
         worker.measures.requests.labels(path, str(status)).inc()
         worker.measures.seconds.labels(path).observe(seconds)
 
-    return Guard(app, worker.options.limits, worker.options.token, watch)
+    options = worker.options
+    guard = Guard(app, options.limits, options.token, options.origins, watch)
+    if not options.origins:
+        return guard
+    from starlette.middleware.cors import CORSMiddleware
+
+    return CORSMiddleware(
+        guard, allow_origins=list(options.origins), allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type"], expose_headers=["retry-after"],
+    )  # fmt: skip
 
 
 def add_error_handlers(app: FastAPI) -> None:
     """Every error is the same kind of JSON."""
 
     @app.exception_handler(Refused)
-    async def refused(_: Request, error: Refused) -> Response:
+    async def refused(_: HttpRequest, error: Refused) -> Response:
         return JSONResponse(error.body, error.status, error.headers)
 
     @app.exception_handler(Exception)
-    async def mistake(_: Request, error: Exception) -> Response:
+    async def mistake(_: HttpRequest, error: Exception) -> Response:
         return JSONResponse(Refused(500, "internal", "the server made a mistake").body, 500)
 
     @app.exception_handler(HTTPException)
-    async def http_error(_: Request, error: HTTPException) -> Response:
+    async def http_error(_: HttpRequest, error: HTTPException) -> Response:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
         made = Refused(error.status_code, code, str(error.detail).lower())
         return JSONResponse(made.body, error.status_code, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def wrong_values(_: Request, error: RequestValidationError) -> Response:
+    async def wrong_values(_: HttpRequest, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"] if part != "body")
         message = f"{place}: {first['msg']}" if place else str(first["msg"])
@@ -96,26 +100,22 @@ def add_routes(app: FastAPI, worker: Worker) -> None:
     @app.post("/v1/predict", response_model=Answer, responses=ERRORS, tags=["labels"])
     async def predict(ask: Ask) -> Response:
         """Labels for one text or many, best first."""
-        served = worker.served
-        found = await worker.predict(ask)
+        request = worker.request()
+        found = await worker.predict(request, ask)
         results = [
             {"labels": [{"label": name, "score": round(score, 6)} for name, score in one]}
             for one in found
         ]
         if ask.explain:
-            texts = [ask.text] if ask.text is not None else ask.texts or []
-            for text, one in zip(texts, results, strict=True):
-                names = [str(record["label"]) for record in one["labels"]]
-                reasons = await worker.explain(text, names, ask.words) if names else []
-                for record, why in zip(one["labels"], reasons, strict=True):
-                    record["why"] = why
-        return Response(json.dumps({"model": served.name, "results": results}), 200, None,
+            await add_reasons(worker, request, ask, results)
+        return Response(json.dumps({"model": request.served.name, "results": results}), 200, None,
                         "application/json")  # fmt: skip
 
     @app.post("/v1/explain", responses=ERRORS, tags=["labels"])
     async def explain(why: Why) -> dict[str, Any]:
         """Why a text gets labels: words, encoder, ways through the trees, documents alike."""
-        return {"labels": await worker.explain(why.text, why.labels, why.words)}
+        found = await worker.explain(worker.request(), why.text, why.labels, why.words)
+        return {"labels": found}
 
     @app.get("/v1/labels", response_model=Matches, responses=ERRORS, tags=["labels"])
     async def labels(
@@ -125,6 +125,20 @@ def add_routes(app: FastAPI, worker: Worker) -> None:
         """Labels whose names hold `q`."""
         found = worker.served.search.find(q, limit)
         return {"labels": [{"label": name, "documents": count} for name, count in found]}
+
+
+async def add_reasons(worker: Worker, request: Request, ask: Ask, results: list[Any]) -> None:
+    """Say why, text by text, best labels first, until the limit of reasons is reached."""
+    left = worker.options.limits.explained
+    texts = [ask.text] if ask.text is not None else ask.texts
+    for text, one in zip(texts, results, strict=True):
+        records = one["labels"][:left]
+        left -= len(records)
+        if records:
+            names = [record["label"] for record in records]
+            reasons = await worker.explain(request, text, names, ask.words)
+            for record, why in zip(records, reasons, strict=True):
+                record["why"] = why
 
 
 def add_other_routes(app: FastAPI, worker: Worker) -> None:
@@ -177,5 +191,4 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
     @app.get("/metrics", response_class=Response, responses=ERRORS, tags=["operation"])
     async def metrics() -> Response:
         """Figures for Prometheus."""
-        worker.measures.queue.set(worker.batcher.waiting)
         return Response(worker.measures.page(), 200, None, "text/plain; version=0.0.4")

@@ -25,6 +25,7 @@ class Question:
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
+    served: Any = None  # the model that is asked: the one of the moment the request came
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Reasons:
 
     labels: tuple[str, ...]
     words: int
+    served: Any = None
 
 
 class Served:
@@ -64,6 +66,10 @@ class Served:
     def has_encoder(self) -> bool:
         """Whether texts go through an encoder."""
         return any(member.kind == "xr-transformer" for member in members(self.model))
+
+    def prepare(self) -> None:
+        """Make what is made late, before the first request needs it."""
+        self.search, self.numbers  # noqa: B018 - made now
 
     def open_encoders(self) -> None:
         """Open the encoders now instead of at the first request."""
@@ -103,14 +109,7 @@ class Served:
         return [member._features(texts) for member in members(self.model)]
 
     def scores(self, X: list[Any], k: int, allow: Any, threads: int) -> sp.csr_matrix:
-        """Scores of the best `k`, for features that are made already.
-
-        Names that only the model before this one knew are left out of an allow-list.
-        """
-        if allow is not None:
-            allow = [name for name in allow if name in self.numbers]
-            if not allow:
-                return sp.csr_matrix((X[0].rows, len(self.numbers)), dtype=np.float32)
+        """Scores of the best `k`, for features that are made already."""
         options = {"allow": allow, "threads": threads}
         if len(X) == 1:
             return members(self.model)[0].predict_scores(X[0], k, **options)
@@ -127,9 +126,9 @@ class Served:
 
     def reasons(self, piece: Piece) -> list[Any]:
         """Why each text gets these labels."""
-        labels = [name for name in piece.options.labels if name in self.numbers]
+        labels, words = list(piece.options.labels), piece.options.words
         return [
-            [one.to_dict() for one in self.model.explain(text, labels, words=piece.options.words)]
+            [one.to_dict() for one in self.model.explain(text, labels, words=words)]
             for text in piece.texts
         ]
 

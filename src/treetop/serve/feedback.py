@@ -36,9 +36,14 @@ class Journal:
             # One write to a file opened for appending is not torn apart by another process's.
             handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                if os.fstat(handle).st_size + len(line) > self.most:
+                size = os.fstat(handle).st_size
+                if size + len(line) > self.most:
                     raise Refused(507, "full", "no more feedback is taken: the file is full")
-                os.write(handle, line)
+                written = os.write(handle, line)
+                if written < len(line):  # the disk is full: no half line may stay
+                    if os.fstat(handle).st_size == size + written:
+                        os.ftruncate(handle, size)
+                    raise OSError
             finally:
                 os.close(handle)
         except OSError:

@@ -36,9 +36,10 @@ class Guard:
     """An ASGI application around another one."""
 
     def __init__(
-        self, app: App, limits: Limits, token: str | None, watch: Callable[[str, int, float], None]
-    ) -> None:
-        self.app, self.limits, self.watch = app, limits, watch
+        self, app: App, limits: Limits, token: str | None, origins: tuple[str, ...],
+        watch: Callable[[str, int, float], None],
+    ) -> None:  # fmt: skip
+        self.app, self.limits, self.origins, self.watch = app, limits, origins, watch
         self.token = None if token is None else token.encode()
         self.held = 0  # bytes of bodies that are being read or answered
 
@@ -47,7 +48,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status, size = time.monotonic(), 0, 0
+        started, status, body = time.monotonic(), 0, Body()
 
         async def answer(message: Message) -> None:
             nonlocal status
@@ -57,18 +58,23 @@ class Guard:
             await send(message)
 
         try:
+            self.check_origin(scope)
             self.check_token(scope)
-            size = self.reserve(scope)
-            body = await self.read_body(receive)
+            await self.read_body(scope, receive, body)
             await self.app(scope, replayed(body, receive), answer)
         except Refused as refused:
-            await respond(refused, answer)
+            await respond(refused, answer, body.whole)
+        except asyncio.CancelledError:
+            if not status:
+                stopping = Refused(503, "stopping", "the server is stopping", retry_after="2")
+                await respond(stopping, answer, False)
+            raise
         except Exception:
             log.exception("a request failed")
             if not status:
-                await respond(Refused(500, "internal", "the server made a mistake"), answer)
+                await respond(Refused(500, "internal", "the server made a mistake"), answer, False)
         finally:
-            self.held -= size
+            self.held -= body.size
             route = scope.get("route")
             path = getattr(route, "path", "other")
             self.watch(path, status or 499, time.monotonic() - started)
@@ -85,37 +91,47 @@ class Guard:
                 www_authenticate="Bearer",
             )  # fmt: skip
 
-    def reserve(self, scope: Any) -> int:
-        """Room for a body: its length if it is given, else the most it may have."""
-        length, most = header(scope, b"content-length"), self.limits.body_bytes
-        chunked = header(scope, b"transfer-encoding")
-        size = int(length) if length.isdigit() else most if chunked else 0
-        if size > most:
-            raise too_large(most)
-        if self.held + size > max(self.limits.held_bytes, most):
-            raise busy(1)
-        self.held += size
-        return size
+    def check_origin(self, scope: Any) -> None:
+        """Refuse what a page of another site makes a browser send, unless that site is allowed."""
+        if scope["method"] != "POST" or header(scope, b"sec-fetch-site") != b"cross-site":
+            return
+        if header(scope, b"origin").decode("latin-1") not in self.origins:
+            raise Refused(403, "other_site", "pages of other sites may not call: see --allow-origin")
 
-    async def read_body(self, receive: Receive) -> bytes:
-        """The whole body, up to the limits of size and time."""
-        most = self.limits.body_bytes
-        chunks, size = [], 0
+    async def read_body(self, scope: Any, receive: Receive, body: Body) -> None:
+        """The whole body, up to the limits of size and time; all bodies together have one too."""
+        most, length = self.limits.body_bytes, header(scope, b"content-length")
+        if length.isdigit() and int(length) > most:
+            raise too_large(most)
         try:
             async with asyncio.timeout(self.limits.body_seconds):
-                while True:
+                while not body.whole:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "cut_off", "the request ended early", connection="close")
+                        raise Refused(400, "cut_off", "the request ended early")
                     chunk = message.get("body", b"")
-                    chunks.append(chunk)
-                    size += len(chunk)
-                    if size > most:
+                    body.add(chunk)
+                    self.held += len(chunk)
+                    if body.size > most:
                         raise too_large(most)
-                    if not message.get("more_body"):
-                        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+                    if self.held > max(self.limits.held_bytes, most):
+                        raise busy(1)
+                    body.whole = not message.get("more_body")
         except TimeoutError:
-            raise Refused(408, "slow", "the body took too long to arrive", connection="close") from None
+            raise Refused(408, "slow", "the body took too long to arrive") from None
+
+
+class Body:
+    """What has come of a request's body."""
+
+    def __init__(self) -> None:
+        self.chunks: list[bytes] = []
+        self.size, self.whole = 0, False
+
+    def add(self, chunk: bytes) -> None:
+        """A piece more."""
+        self.chunks.append(chunk)
+        self.size += len(chunk)
 
 
 def header(scope: Any, name: bytes) -> bytes:
@@ -123,7 +139,7 @@ def header(scope: Any, name: bytes) -> bytes:
     return next((bytes(value) for key, value in scope["headers"] if key == name), b"")
 
 
-def replayed(body: bytes, receive: Receive) -> Receive:
+def replayed(body: Body, receive: Receive) -> Receive:
     """A body that was read already, and then whatever comes."""
     read = False
 
@@ -131,7 +147,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
         nonlocal read
         if not read:
             read = True
-            return {"type": "http.request", "body": body, "more_body": False}
+            return {"type": "http.request", "body": b"".join(body.chunks), "more_body": False}
         return await receive()
 
     return again
@@ -139,13 +155,14 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 
 def too_large(most: int) -> Refused:
     """The body is over the limit; the rest of it is not read."""
-    return Refused(413, "too_large", f"the body is larger than {most:,} bytes", connection="close")
+    return Refused(413, "too_large", f"the body is larger than {most:,} bytes")
 
 
-async def respond(refused: Refused, send: Send) -> None:
-    """An error as JSON."""
+async def respond(refused: Refused, send: Send, whole: bool) -> None:
+    """An error as JSON. The connection ends unless the request was read as a whole."""
     body = json.dumps(refused.body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    headers += [] if whole else [(b"connection", b"close")]
     headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

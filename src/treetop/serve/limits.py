@@ -12,7 +12,7 @@ class Limits:
 
     body_bytes: int = 8 << 20  # of a request
     texts: int = 256  # of a request
-    explained: int = 16  # texts of a request that asks for reasons
+    explained: int = 50  # labels, of all texts of a request, whose reasons are asked for
     characters: int = 1_000_000  # of a text
     labels: int = 1000  # asked for a text
     allowed: int = 10_000  # names in an allow-list

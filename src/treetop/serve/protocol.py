@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -11,6 +12,13 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from treetop.serve.limits import Limits, Refused, busy
 
 LONG_HEAD = Refused(431, "long_head", "the request's headers are too long")
+LATE_HEAD = Refused(408, "slow", "the request's headers took too long to arrive")
+IMPATIENT = Refused(400, "impatient", "too many requests were sent before the first was answered")
+MOST_AHEAD = 4
+# Clients that offer HTTP/2 (Java's do) lose their body in the parser unless the offer is taken out.
+UPGRADE = re.compile(
+    rb"\r\n(?:upgrade|http2-settings):[^\r\n]*|\r\nconnection:[^\r\n]*upgrade[^\r\n]*", re.IGNORECASE
+)
 
 
 class Guarded(HttpToolsProtocol):
@@ -18,8 +26,9 @@ class Guarded(HttpToolsProtocol):
 
     limits = Limits()
     timer: asyncio.TimerHandle | None = None
-    head_bytes = 0
-    in_head = True
+    head_bytes = 0  # that have come before the head was complete
+    named_bytes = 0  # of the address and of all headers, also those after a body
+    in_head, received, answered = True, False, False
     wrong = Refused(400, "not_http", "this is not a valid HTTP request")
 
     def connection_made(self, transport: Any) -> None:
@@ -41,24 +50,67 @@ class Guarded(HttpToolsProtocol):
             if self.timer is None:
                 self.watch(self.limits.head_seconds)
             self.head_bytes += len(data)
+            head, end, rest = data.partition(b"\r\n\r\n")
+            if end and b"pgrade" in head:
+                data = UPGRADE.sub(b"", head) + end + rest
         super().data_received(data)
         if self.in_head and self.head_bytes > self.limits.head_bytes:
             self.refuse(LONG_HEAD)
 
+    def on_url(self, url: bytes) -> None:
+        """Count."""
+        self.count(url)
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Count, those that follow a body too."""
+        self.count(name + value)
+        super().on_header(name, value)
+
+    def count(self, piece: bytes) -> None:
+        """Refuse names and values that are too long together."""
+        self.named_bytes += len(piece)
+        if self.named_bytes > self.limits.head_bytes:
+            self.stop_parsing(LONG_HEAD)
+
     def on_headers_complete(self) -> None:
         """Body, answer and fetching it have their time."""
-        self.in_head = False
+        if len(self.pipeline) >= MOST_AHEAD:
+            self.stop_parsing(IMPATIENT)
+        self.in_head, self.received, self.answered = False, False, False
         self.watch(self.limits.body_seconds + self.limits.seconds + self.limits.head_seconds)
-        if sum(len(name) + len(value) for name, value in self.headers) > self.limits.head_bytes:
-            self.wrong = LONG_HEAD
-            raise ValueError("long head")  # the parser stops, and `send_400_response` is called
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        """The request is here as a whole."""
+        super().on_message_complete()
+        self.received, self.named_bytes = True, 0
+        self.begin_again()
+
     def on_response_complete(self) -> None:
-        """The next head may come whenever it likes."""
+        """The answer is on its way."""
+        self.answered = True
         self.unwatch()
-        self.in_head, self.head_bytes = True, 0
+        if self.transport.get_write_buffer_size():
+            self.timer = self.loop.call_later(self.limits.seconds, self.end_if_not_fetched)
+        self.begin_again()
         super().on_response_complete()
+
+    def begin_again(self) -> None:
+        """After a whole request and its answer the next head may come, whenever it likes."""
+        if self.received and self.answered:
+            self.in_head, self.head_bytes = True, 0
+
+    def end_if_not_fetched(self) -> None:
+        """The client does not read."""
+        self.timer = None
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+
+    def stop_parsing(self, refused: Refused) -> None:
+        """Refuse from within the parser: it stops at an error and `send_400_response` is called."""
+        self.wrong = refused
+        raise ValueError(refused.code)
 
     def send_400_response(self, msg: str) -> None:
         """What cannot be read as HTTP."""
@@ -72,13 +124,22 @@ class Guarded(HttpToolsProtocol):
             f"content-length: {len(body)}\r\nconnection: close\r\n"
         )
         head += "".join(f"{name}: {value}\r\n" for name, value in refused.headers.items()) + "\r\n"
-        self.transport.write(head.encode() + body)
-        self.transport.close()
+        if not self.transport.is_closing():
+            self.transport.write(head.encode() + body)
+            self.transport.close()
 
     def watch(self, seconds: float) -> None:
         """End the connection in so many seconds, unless something happens before."""
         self.unwatch()
-        self.timer = self.loop.call_later(seconds, self.transport.abort)
+        self.timer = self.loop.call_later(seconds, self.end)
+
+    def end(self) -> None:
+        """The client's time is over: it is told if it has not finished its head."""
+        self.timer = None
+        if self.in_head and self.head_bytes:
+            self.refuse(LATE_HEAD)
+        else:
+            self.transport.abort()
 
     def unwatch(self) -> None:
         """The connection may go on."""

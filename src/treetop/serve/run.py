@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import os
 import shutil
 import signal
@@ -13,12 +14,14 @@ from typing import Any
 
 from treetop.errors import TreetopError
 from treetop.serve.batching import Piece
-from treetop.serve.engine import Question, Served
+from treetop.serve.engine import Question, Served, mark_of
 from treetop.serve.feedback import Journal
 from treetop.serve.worker import Options, Worker, limit_torch
 
 log = logging.getLogger("treetop.serve")
 KEEP_ALIVE = 30
+# Seconds the engine may keep the event loop waiting between two calls of the encoder's library.
+SWITCH = 0.0005
 
 
 def serve(options: Options) -> int:
@@ -42,8 +45,9 @@ def serve(options: Options) -> int:
         def reload() -> bool:
             """The supervisor's own copy: a worker that is started later gets it."""
             try:
-                current[0] = open_to_share(options)
-            except (TreetopError, OSError) as error:
+                if mark_of(options.folder) != current[0].mark:
+                    current[0] = open_to_share(options)
+            except Exception as error:
                 log.error("the new model cannot be opened, the old one stays: %s", error)
                 return False
             return True
@@ -54,7 +58,7 @@ def serve(options: Options) -> int:
         address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         log.info("serving %s at http://%s:%d", options.folder.name, shown, address[1])
-        grace = options.limits.seconds + 5
+        grace = options.limits.body_seconds + options.limits.seconds + 10
         return Supervisor(sockets, work, reload, measures.forget_worker, grace).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -63,7 +67,7 @@ def serve(options: Options) -> int:
 def open_to_share(options: Options) -> Served:
     """A model whose memory workers will share. Threads are not: none may be running at the fork."""
     served = Served(options.folder, options.device)
-    served.numbers, served.search  # noqa: B018 - made once, for all workers
+    served.prepare()
     if not served.has_encoder:
         served.answer([Piece(["a first text"], Question())], 1)
     elif options.device in (None, "cpu") and not gpu_at_hand():
@@ -88,6 +92,8 @@ def run_worker(options: Options, served: Served, own: socket.socket) -> None:
     from treetop.serve.api import make_app
     from treetop.serve.protocol import guarded
 
+    if served.has_encoder:
+        sys.setswitchinterval(SWITCH)
     parent = os.getppid()
 
     def tell_parent() -> None:
@@ -98,12 +104,14 @@ def run_worker(options: Options, served: Served, own: socket.socket) -> None:
         worker.tell_others = tell_parent
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_later, worker)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
+        patience = math.ceil(options.limits.body_seconds + options.limits.seconds)
         config = uvicorn.Config(
             make_app(worker), http=guarded(options.limits), ws="none", lifespan="on",
             log_level="warning", access_log=options.access_log, server_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=int(options.limits.seconds),
+            proxy_headers=False, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=patience,
         )  # fmt: skip
+        if options.access_log:
+            logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         server = uvicorn.Server(config)
         watching = asyncio.create_task(leave_with(parent, server))
         await server.serve(sockets=[own])

@@ -20,7 +20,8 @@ from collections.abc import Callable
 from treetop.errors import TreetopError
 
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# A worker that lives less than this many seconds counts as failed; so many of them end the server.
+# A worker that ends by itself, or lives less than this many seconds, has failed; so many failures one
+# after the other end the server.
 SHORT_LIFE, MOST_FAILURES = 2.0, 5
 log = logging.getLogger("treetop.serve")
 
@@ -29,19 +30,28 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
     """Sockets on one address, one a worker."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sockets: list[socket.socket] = []
+    # Without SO_REUSEPORT first: it would let two servers share the port, and nobody would notice.
+    with bound(family, host, port, shared=False) as probe:
+        port = probe.getsockname()[1]
     for _ in range(count):
-        made = socket.socket(family, socket.SOCK_STREAM)
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if count > 1:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-        try:
-            made.bind((host, port))
-        except OSError as error:
-            raise TreetopError(f"cannot listen on {host}:{port} ({error.strerror})") from None
+        made = bound(family, host, port, shared=count > 1)
         made.listen(1024)
-        port = made.getsockname()[1]
         sockets.append(made)
     return sockets
+
+
+def bound(family: int, host: str, port: int, shared: bool) -> socket.socket:
+    """A socket at an address."""
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if shared:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    try:
+        made.bind((host, port))
+    except OSError as error:
+        made.close()
+        raise TreetopError(f"cannot listen on {host}:{port} ({error.strerror})") from None
+    return made
 
 
 class Supervisor:
@@ -86,6 +96,8 @@ class Supervisor:
         code = 1
         try:
             self.signals.forget()
+            for other in self.sockets[:number] + self.sockets[number + 1 :]:
+                other.close()
             # A SIGHUP waits until the worker can reload.
             signal.pthread_sigmask(signal.SIG_UNBLOCK, set(SIGNALS) - {signal.SIGHUP})
             self.work(self.sockets[number])
@@ -99,13 +111,13 @@ class Supervisor:
 
     def replace_dead(self) -> None:
         """Start a worker for every one that has ended."""
-        for process in ended():
+        for process, status in ended():
             number, begun = self.workers.pop(process, (-1, 0.0))
             if number < 0:
                 continue
             self.forget(process)
-            short = time.monotonic() - begun < SHORT_LIFE
-            self.failures = self.failures + 1 if short else 0
+            failed = os.WIFEXITED(status) or time.monotonic() - begun < SHORT_LIFE
+            self.failures = self.failures + 1 if failed else 0
             log.warning("worker %d ended: starting another one", process)
             if self.failures < MOST_FAILURES:
                 self.start(number)
@@ -117,11 +129,13 @@ class Supervisor:
 
     def stop(self, code: int) -> int:
         """Let the workers finish what they accepted."""
+        for one in self.sockets:
+            one.close()
         self.tell(signal.SIGTERM)
         until = time.monotonic() + self.grace
         while self.workers and time.monotonic() < until:
             self.signals.wait(0.2)
-            for process in ended():
+            for process, _ in ended():
                 self.workers.pop(process, None)
         self.tell(signal.SIGKILL)
         return code
@@ -153,14 +167,14 @@ class Signals:
         os.close(self.into)
 
 
-def ended() -> list[int]:
-    """Processes that have ended since the last call."""
-    found: list[int] = []
+def ended() -> list[tuple[int, int]]:
+    """Processes that have ended since the last call, and how."""
+    found: list[tuple[int, int]] = []
     while True:
         try:
-            process, _ = os.waitpid(-1, os.WNOHANG)
+            process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
             return found
         if process == 0:
             return found
-        found.append(process)
+        found.append((process, status))

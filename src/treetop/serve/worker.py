@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from treetop.errors import TreetopError
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import Question, Reasons, Served, members
+from treetop.serve.engine import Question, Reasons, Served, mark_of, members
 from treetop.serve.feedback import Journal
 from treetop.serve.limits import Limits, Refused
 from treetop.serve.measures import Measures
@@ -39,6 +39,14 @@ class Options:
     limits: Limits = field(default_factory=Limits)
 
 
+@dataclass(frozen=True)
+class Request:
+    """One request: the model it is answered with, and when its time is over."""
+
+    served: Served
+    until: float
+
+
 class Worker:
     """Answers questions about texts with the model of the moment."""
 
@@ -51,7 +59,7 @@ class Worker:
         self.tasks: set[asyncio.Task[None]] = set()
         self.ready = False
         self.batcher = Batcher(
-            self.answer, options.limits, options.batch, options.batch_wait, self.measures.batch
+            self.answer, options.limits, options.batch, options.batch_wait, self.watch_batch
         )
 
     async def start(self) -> None:
@@ -67,6 +75,11 @@ class Worker:
         await self.batcher.finish(self.options.limits.seconds)
         self.running.cancel()
 
+    def watch_batch(self, texts: int, seconds: float) -> None:
+        """Figures of a batch."""
+        self.measures.batch(texts, seconds)
+        self.measures.queue.set(self.batcher.waiting)
+
     def warm_up(self, served: Served) -> None:
         """Make the first request as quick as any other."""
         if served.has_encoder:
@@ -76,27 +89,35 @@ class Worker:
         served.answer([Piece(["a first text"], Question())], self.options.threads)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
-        """What the batcher asks, in its thread."""
-        return self.served.answer(pieces, self.options.threads)
+        """What the batcher asks, in its thread: a batch may be for two models, the old and the new."""
+        answers: dict[int, list[Any]] = {}
+        for served in {id(piece.options.served): piece.options.served for piece in pieces}.values():
+            own = [n for n, piece in enumerate(pieces) if piece.options.served is served]
+            made = served.answer([pieces[n] for n in own], self.options.threads)
+            answers |= dict(zip(own, made, strict=True))
+        return [answers[number] for number in range(len(pieces))]
 
-    async def predict(self, ask: Ask) -> list[list[tuple[str, float]]]:
+    def request(self) -> Request:
+        """A request that comes now."""
+        return Request(self.served, time.monotonic() + self.options.limits.seconds)
+
+    async def predict(self, request: Request, ask: Ask) -> list[list[tuple[str, float]]]:
         """Labels of the texts of one request."""
         texts = [ask.text] if ask.text is not None else list(ask.texts or ())
         self.check_texts(texts)
-        if ask.explain and len(texts) > self.options.limits.explained:
-            most = self.options.limits.explained
-            raise Refused(413, "too_many_texts", f"reasons are given for up to {most} texts")
         allow = None if ask.allow is None else tuple(sorted(set(ask.allow)))
-        self.check_labels(allow or ())
-        return await self.batcher.submit(texts, Question(ask.k, ask.threshold, allow))
+        check_labels(request.served, allow or ())
+        question = Question(ask.k, ask.threshold, allow, request.served)
+        return await self.batcher.submit(texts, question, request.until)
 
-    async def explain(self, text: str, labels: list[str], words: int) -> list[dict[str, Any]]:
+    async def explain(
+        self, request: Request, text: str, labels: list[str], words: int
+    ) -> list[dict[str, Any]]:
         """Why a text gets labels."""
         self.check_texts([text])
-        self.check_labels(labels)
-        reasons: list[dict[str, Any]] = (
-            await self.batcher.submit([text], Reasons(tuple(labels), words))
-        )[0]
+        check_labels(request.served, labels)
+        asked = Reasons(tuple(labels), words, request.served)
+        reasons: list[dict[str, Any]] = (await self.batcher.submit([text], asked, request.until))[0]
         return reasons
 
     def check_texts(self, texts: list[str]) -> None:
@@ -110,20 +131,15 @@ class Worker:
                 message = f"text {number} has {len(text):,} characters: the limit is {most:,}"
                 raise Refused(413, "text_too_long", message)
 
-    def check_labels(self, labels: Any) -> None:
-        """Refuse labels that the model does not have."""
-        numbers = self.served.numbers
-        for name in labels:
-            if name not in numbers:
-                raise Refused(404, "unknown_label", f"label {name!r} is not known to the model")
-
     async def reload(self) -> bool:
         """Exchange the model for the one that is in its folder now; False if it is the same."""
+        if self.reloading.locked():
+            raise Refused(409, "reloading", "a new model is being opened already")
         async with self.reloading:
             loop, before = asyncio.get_running_loop(), self.served
             try:
                 made = await loop.run_in_executor(None, self.open_again, before)
-            except (TreetopError, OSError) as error:
+            except Exception as error:
                 log.error("the new model cannot be opened, the old one stays: %s", error)
                 message = "the new model cannot be opened: the old one stays"
                 raise Refused(409, "not_reloaded", message) from None
@@ -136,14 +152,19 @@ class Worker:
 
     def open_again(self, before: Served) -> Served | None:
         """The model in the folder, ready to answer, if it is another one."""
-        try:
-            made = Served(self.options.folder, self.options.device)
-        except FileNotFoundError:
-            raise TreetopError(f"{self.options.folder}: no model here") from None
-        if made.mark == before.mark:
+        if mark_of(self.options.folder) == before.mark:
             return None
+        made = Served(self.options.folder, self.options.device)
+        made.prepare()
         self.warm_up(made)
         return made
+
+
+def check_labels(served: Served, labels: Iterable[str]) -> None:
+    """Refuse labels that the model does not have."""
+    for name in labels:
+        if name not in served.numbers:
+            raise Refused(404, "unknown_label", f"label {name!r} is not known to the model")
 
 
 def limit_torch(threads: int) -> None:

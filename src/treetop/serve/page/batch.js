@@ -4,6 +4,7 @@ import { call, csvLine, download, make } from "./server.js";
 
 const ROWS_A_CALL = 16;
 const SHOWN = 20;
+const PATIENCE = 30;
 const by = (id) => document.getElementById(id);
 let table = []; // rows of fields, the first one holds the names
 let results = []; // labels by row
@@ -49,6 +50,7 @@ export function textColumn(rows) {
 export async function open(file, complain) {
   const read = parse(await file.text());
   if (read.length < 2) return complain(new Error("The file has no rows: a first line with names, then a line a text."));
+  stop();
   table = read;
   results = [];
   by("column").replaceChildren(...table[0].map((name, column) => new Option(name || `column ${column + 1}`, column)));
@@ -70,19 +72,24 @@ function draw() {
   by("rows").replaceChildren(head, ...rows);
 }
 
+// A busy server is asked again for a while; texts that are too many or too long together go in halves.
 async function label(texts, k, signal) {
-  for (;;) {
+  for (let tries = 0; ; tries++) {
     try {
       return (await call("v1/predict", { texts, k }, signal)).results;
     } catch (error) {
-      if (error.status !== 503) throw error;
+      if (error.status === 413 && texts.length > 1) {
+        const half = texts.length >> 1;
+        return [...(await label(texts.slice(0, half), k, signal)), ...(await label(texts.slice(half), k, signal))];
+      }
+      if (error.status !== 503 || tries >= PATIENCE) throw error;
       await new Promise((done) => setTimeout(done, 1000 * (error.wait || 1)));
     }
   }
 }
 
 export async function start(complain) {
-  running = new AbortController();
+  const own = (running = new AbortController());
   by("start").disabled = true;
   by("stop").disabled = false;
   by("fetch").disabled = true;
@@ -91,7 +98,8 @@ export async function start(complain) {
   const k = Math.min(100, Math.max(1, Number(by("many-count").value) || 5));
   try {
     for (let at = 0; at < texts.length; at += ROWS_A_CALL) {
-      const made = await label(texts.slice(at, at + ROWS_A_CALL), k, running.signal);
+      const made = await label(texts.slice(at, at + ROWS_A_CALL), k, own.signal);
+      if (own.signal.aborted) return;
       results.push(...made.map((one) => one.labels));
       by("progress").value = results.length / texts.length;
       by("done").textContent = `${results.length.toLocaleString()} of ${texts.length.toLocaleString()} rows`;
@@ -99,6 +107,7 @@ export async function start(complain) {
     }
   } catch (error) {
     if (error.name !== "AbortError") complain(error);
+    else if (results.length === 0) return;
   }
   by("start").disabled = false;
   by("stop").disabled = true;

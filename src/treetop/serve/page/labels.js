@@ -31,6 +31,11 @@ export function add(label) {
   focusOn(label);
 }
 
+export function undecide() {
+  decided.clear();
+  draw();
+}
+
 export function forget() {
   decided.clear();
   show([]);
@@ -140,12 +145,16 @@ function mark(words) {
 text.addEventListener("scroll", () => (marks.scrollTop = text.scrollTop));
 
 function why(place, label) {
-  if (opened.delete(label)) return place.querySelector(".why").remove();
+  if (opened.delete(label)) {
+    place.querySelector(".because").setAttribute("aria-expanded", "false");
+    return place.querySelector(".why").remove();
+  }
   opened.add(label);
   tell(place, label);
 }
 
 async function tell(place, label) {
+  place.querySelector(".because").setAttribute("aria-expanded", "true");
   const box = place.appendChild(make("div", "why", "…"));
   try {
     box.replaceChildren(...told(await reasonsFor(label)));

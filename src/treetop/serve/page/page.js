@@ -17,7 +17,7 @@ async function suggest() {
   by("length").textContent = text.value ? `${text.value.length.toLocaleString()} characters` : "";
   by("marks").replaceChildren();
   if (!text.value.trim()) {
-    by("state").textContent = "";
+    by("state").textContent = by("took").textContent = "";
     labels.show([]);
     return;
   }
@@ -28,7 +28,8 @@ async function suggest() {
     const answer = await call("v1/predict", { text: text.value, k: Number(by("count").value) }, own.signal);
     if (own !== asking) return;
     labels.show(answer.results[0].labels);
-    by("state").textContent = `${Math.max(1, Math.round(performance.now() - begun))} ms`;
+    by("state").textContent = "";
+    by("took").textContent = `${Math.max(1, Math.round(performance.now() - begun))} ms`;
     by("problem").hidden = true;
   } catch (error) {
     if (error.name !== "AbortError") complain(error, suggest);
@@ -62,16 +63,18 @@ async function describe() {
 }
 
 function acceptFiles(place, take) {
+  const brings = (event) => [...event.dataTransfer.types].includes("Files");
   place.addEventListener("dragover", (event) => {
+    if (!brings(event)) return;
     event.preventDefault();
     place.classList.add("drop");
   });
   place.addEventListener("dragleave", () => place.classList.remove("drop"));
   place.addEventListener("drop", (event) => {
+    if (!brings(event)) return;
     event.preventDefault();
     place.classList.remove("drop");
-    if (event.dataTransfer.files.length) take(event.dataTransfer.files[0]);
-    else if (place === by("paper")) setText(event.dataTransfer.getData("text/plain"));
+    take(event.dataTransfer.files[0]);
   });
 }
 
@@ -81,6 +84,7 @@ function setText(value) {
 }
 
 async function openText(file) {
+  labels.forget();
   setText(await file.text());
 }
 
@@ -121,6 +125,7 @@ by("as-csv").addEventListener("click", () => {
 by("keep").addEventListener("click", async () => {
   try {
     await call("v1/feedback", { text: text.value, ...labels.decisions() });
+    labels.undecide();
     by("state").textContent = "saved";
   } catch (error) {
     complain(error);

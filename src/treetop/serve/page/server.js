@@ -6,7 +6,11 @@ let token = sessionStorage.getItem("token") || "";
 async function newToken() {
   if (!ask.open) ask.showModal();
   await new Promise((done) => ask.addEventListener("close", done, { once: true }));
-  token = document.getElementById("token-value").value;
+  token = document.getElementById("token-value").value.trim();
+  if (!/^[!-~]+$/.test(token)) {
+    token = "";
+    throw new Error("This server wants a token.");
+  }
   sessionStorage.setItem("token", token);
 }
 
