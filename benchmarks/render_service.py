@@ -58,7 +58,7 @@ def main():
         "# The service, measured", "",
         "Written by `make docs` from `benchmarks/results/serve.json`; do not edit.",
         "`benchmarks/serve/bars.py` says how to run it.", "",
-        f"{machine['cores']} cores, which server and load (wrk, hey) share, loopback, "
+        f"{machine['cores']} cores, which server and load share (wrk; steady.py for too much of it), loopback, "
         f"{machine['seconds']} s each, Python {machine['python']}.", "",
         "| measure | figure |", "| --- | --- |",
         *(f"| {name} | {figure} |" for name, figure in rows(made["linear"], made["minilm"])), "",

@@ -2,14 +2,12 @@
 
     python benchmarks/serve/bars.py MODEL DATA --name linear --seconds 60 [--only rate …] [--workers 2]
 
-Needs wrk and hey (Debian packages of these names). DATA gives the texts (its test split), MODEL is the
+Needs wrk (a Debian package of this name). DATA gives the texts (its test split), MODEL is the
 folder to serve; `--tokens` makes every text so many tokens long. Bars: rate, overload, swaps, kill,
 fuzz, memory. The server runs on this machine, the load comes from another process on the same cores.
 """
 
 import argparse
-import csv
-import io
 import json
 import os
 import platform
@@ -83,16 +81,14 @@ def wrk(server, bodies, seconds, connections=CONNECTIONS):
     return json.loads(re.search(r"JSON (.*)", made.stdout)[1])
 
 
-def hey(server, body, seconds, rate, connections):
-    """Load at a given rate; (status, seconds) of every request."""
+def steady(server, bodies, seconds, rate):
+    """Load at a given rate, whatever the answers do; (status, seconds) of every request."""
     made = subprocess.run(
-        ["hey", "-z", f"{seconds}s", "-c", str(connections), "-q", str(rate / connections),
-         "-m", "POST", "-T", "application/json", "-D", body, "-t", "20",
-         "-o", "csv", server.address + "/v1/predict"],
+        [sys.executable, HERE / "steady.py", server.address, bodies, "--rate", str(rate),
+         "--seconds", str(seconds)],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    rows = csv.DictReader(io.StringIO(made.stdout))
-    return [(int(row["status-code"]), float(row["response-time"])) for row in rows]
+    return json.loads(made.stdout)
 
 
 def percentile(values, share):
@@ -111,11 +107,9 @@ def rate(given, bodies, _):
 def overload(given, bodies, made):
     """Three times the rate that was reached: the surplus is refused, the accepted keep their time."""
     wanted = 3 * made["rate"]["rate"]
-    body = Path(tempfile.mkdtemp()) / "body.json"
-    body.write_text(bodies.read_text().splitlines()[0])
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 3)
-        answers = hey(server, body, given.seconds, wanted, 800)
+        answers = steady(server, bodies, given.seconds, wanted)
     good = [seconds for status, seconds in answers if status == 200]
     refused = [seconds for status, seconds in answers if status == 503]
     return {

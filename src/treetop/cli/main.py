@@ -211,7 +211,7 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: every one.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
     workers: Annotated[
-        Optional[int], typer.Option(help="Processes; else one a core, one with an encoder.", min=1)
+        Optional[int], typer.Option(help="Processes; else one a core, with an encoder fewer.", min=1)
     ] = None,
     device: Annotated[Optional[str], typer.Option(help="Of the encoder: cpu, cuda, cuda:1 …")] = None,
     token: Annotated[
@@ -235,7 +235,7 @@ def serve(
     max_characters: Annotated[int, typer.Option(help="Characters a text.", min=1)] = 1_000_000,
     max_wait: Annotated[
         float, typer.Option(help="Seconds in the queue above which requests get 503.", min=0.01)
-    ] = 2.0,
+    ] = 1.5,
     timeout: Annotated[float, typer.Option(help="Seconds a request may take.", min=0.1)] = 30.0,
     access_log: Annotated[bool, typer.Option("--access-log", help="Print every request.")] = False,
 ) -> None:

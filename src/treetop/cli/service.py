@@ -11,6 +11,8 @@ from treetop.store import read_config
 
 # Texts computed together: with an encoder more of them would only make each one wait longer.
 LINEAR_BATCH, ENCODER_BATCH = 64, 16
+# Processes with an encoder: each needs memory of its own to compute in.
+ENCODER_WORKERS = 4
 
 
 class Order(NamedTuple):
@@ -38,7 +40,7 @@ def serve_model(order: Order) -> int:
     """Serve a model until told to stop."""
     try:
         from treetop.serve.limits import Limits
-        from treetop.serve.run import serve
+        from treetop.serve.run import gpu_at_hand, serve
         from treetop.serve.worker import Options
     except ImportError as error:
         raise TreetopError(
@@ -48,7 +50,10 @@ def serve_model(order: Order) -> int:
         raise TreetopError("the token must be made of ASCII characters, at least one")
     config = read_config(order.model)
     cores, linear = thread_count(None), config.get("model") == "xr-linear"
-    workers = order.workers or (cores if linear else 1)
+    workers = order.workers or cores
+    if not (order.workers or linear):
+        on_cpu = order.device == "cpu" or (order.device is None and not gpu_at_hand())
+        workers = min(cores, ENCODER_WORKERS) if on_cpu else 1
     batch = order.batch or (LINEAR_BATCH if linear else ENCODER_BATCH)
     limits = Limits(
         body_bytes=int(order.max_body * 1e6), texts=order.max_texts, seconds=order.timeout,

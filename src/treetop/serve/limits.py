@@ -18,7 +18,7 @@ class Limits:
     allowed: int = 10_000  # names in an allow-list
     seconds: float = 30.0  # a request may take in all
     queue_texts: int = 1024  # waiting
-    wait_seconds: float = 2.0  # a request may expect to wait before its turn
+    wait_seconds: float = 1.5  # a request may expect to wait before its turn
     head_bytes: int = 32 << 10  # of a request's line and headers
     head_seconds: float = 10.0  # to send them
     body_seconds: float = 20.0  # to send the body
