@@ -23,7 +23,7 @@ def rows(linear, minilm):
         (
             f"the same, {over['asked_a_second']:.0f} requests/s asked for",
             f"{over['good_a_second']:.0f} a second answered, p99 {over['good_p99_ms'] / 1e3:.2f} s; "
-            f"{over['refused']:,} refused with 503 after {over['refused_p50_ms']:.0f} ms (p50); "
+            f"{over['refused']:,} refused with 503 after {over['refused_p50_ms']:.1f} ms (p50); "
             f"{over['other']} other",
         ),
         (
@@ -58,7 +58,7 @@ def main():
         "# The service, measured", "",
         "Written by `make docs` from `benchmarks/results/serve.json`; do not edit.",
         "`benchmarks/serve/bars.py` says how to run it.", "",
-        f"{machine['cores']} cores, which server and load share (wrk; steady.py for too much of it), loopback, "
+        f"{machine['cores']} cores, which server and load share, loopback, "
         f"{machine['seconds']} s each, Python {machine['python']}.", "",
         "| measure | figure |", "| --- | --- |",
         *(f"| {name} | {figure} |" for name, figure in rows(made["linear"], made["minilm"])), "",
