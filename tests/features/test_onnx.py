@@ -47,6 +47,8 @@ def test_a_model_predicts_without_torch(tmp_path, capsys):
     again = treetop.load(str(tmp_path / "o"))
     again.save(tmp_path / "p")
     assert treetop.load(str(tmp_path / "p")).predict(texts[:3]) == again.predict(texts[:3])
+    with pytest.raises(TreetopError, match="holds no transformer encoder to export"):
+        export_model(tmp_path / "o", tmp_path / "q", True, None)
     with pytest.raises(TreetopError, match="it cannot learn any more"):
         open_encoder(str(tmp_path / "o" / "encoder"), "auto", 16, 0.1, "cpu", "auto", to_learn=True)
 

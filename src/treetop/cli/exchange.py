@@ -81,7 +81,7 @@ def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> N
     store.check_target(output)
     dataset = None if data is None else open_data(data)
     model = treetop.load(str(folder))
-    if model.kind != "xr-transformer" or not hasattr(model.encoder_, "tokenizer"):
+    if model.kind != "xr-transformer" or not hasattr(model.encoder_, "model"):
         raise TreetopError(f"{folder}: holds no transformer encoder to export")
     with tempfile.TemporaryDirectory() as work:
         export(model.encoder_, Path(work) / "encoder", int8)

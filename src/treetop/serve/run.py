@@ -37,7 +37,9 @@ def serve(options: Options) -> int:
         Journal(options.feedback)  # a file that cannot be written is told before anything starts
     folder = measures.prepare_folder()
     try:
-        import treetop.serve.api  # noqa: F401 - before the fork, so that workers share it
+        # before the fork, so that workers share them
+        import treetop.serve.api
+        import treetop.serve.protocol  # noqa: F401
 
         current = [open_to_share(options)]
         sockets = listen(options.host, options.port, options.workers)
