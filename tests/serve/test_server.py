@@ -1,5 +1,6 @@
 """A real server: processes, signals, sockets."""
 
+import asyncio
 import json
 import os
 import signal
@@ -9,14 +10,21 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import httpx
 import numpy as np
 import pytest
+import uvicorn
 
 import treetop
 from tests.serve.conftest import train
+from treetop.serve.limits import Limits
+from treetop.serve.protocol import guarded
+
+JSON = {"content-type": "application/json"}
 
 
 def ask(address, text="apple pear", **more):
@@ -35,6 +43,19 @@ def talk(server, raw, seconds=5.0):
         except TimeoutError:
             pass
         return got
+
+
+@asynccontextmanager
+async def listening(app, limits):
+    """An application within this process, behind our protocol: the server and its port."""
+    config = uvicorn.Config(app, port=0, http=guarded(limits), ws="none", log_level="warning")
+    server = uvicorn.Server(config)
+    task = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    yield server, server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    await task
 
 
 def test_it_answers_as_the_model_does(server, model_folder):
@@ -107,17 +128,15 @@ def test_a_new_model_is_taken_over_by_all_workers_without_a_failed_request(servi
 
 def test_stopping_finishes_what_was_accepted(serving, model_folder):
     server = serving(model_folder, "--workers", "1")
-    texts = ["apple pear boat " * 2000] * 200
+    body = json.dumps({"texts": ["apple pear boat " * 2000] * 200})
+    lines = [HTTPConnection(server.address.removeprefix("http://"), timeout=30) for _ in range(4)]
     with ThreadPoolExecutor(4) as crew:
-        jobs = [
-            crew.submit(httpx.post, f"{server.address}/v1/predict", json={"texts": texts}, timeout=30)
-            for _ in range(4)
-        ]
-        time.sleep(0.15)
-        server.process.send_signal(signal.SIGTERM)
-        answers = [job.result() for job in jobs]
-    assert [answer.status_code for answer in answers] == [200] * 4
-    assert all(len(answer.json()["results"]) == 200 for answer in answers)
+        list(crew.map(lambda line: line.request("POST", "/v1/predict", body, JSON), lines))
+    # Sent as a whole: the server has accepted all four.
+    server.process.send_signal(signal.SIGTERM)
+    answers = [line.getresponse() for line in lines]
+    assert [answer.status for answer in answers] == [200] * 4
+    assert all(len(json.loads(answer.read())["results"]) == 200 for answer in answers)
     assert server.process.wait(20) == 0
 
 
@@ -150,48 +169,33 @@ def test_what_is_not_http_gets_an_error_and_the_end(server, raw, status):
 
 def test_slow_clients_are_cut_off(model_folder):
     """Protocol and guard with short limits: heads and bodies that never end."""
-    import asyncio
-
-    import uvicorn
-
     from treetop.serve.api import make_app
     from treetop.serve.engine import Served
-    from treetop.serve.limits import Limits
-    from treetop.serve.protocol import guarded
     from treetop.serve.worker import Options, Worker
 
     limits = Limits(head_seconds=0.3, body_seconds=0.3)
 
     async def main():
         worker = Worker(Options(model_folder, limits=limits), Served(model_folder))
-        config = uvicorn.Config(
-            make_app(worker), port=0, http=guarded(limits), ws="none", log_level="warning"
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
+        async with listening(make_app(worker), limits) as (_, port):
 
-        async def drip(pieces):
-            reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            answer = asyncio.create_task(reader.read())
-            for piece in pieces:
-                if not answer.done():
-                    writer.write(piece)
-                    await asyncio.sleep(0.1)
-            made = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
-            writer.close()
-            return b"" if isinstance(made[0], ConnectionError) else made[0]
+            async def drip(pieces):
+                reader, writer = await asyncio.open_connection("127.0.0.1", port)
+                answer = asyncio.create_task(reader.read())
+                for piece in pieces:
+                    if not answer.done():
+                        writer.write(piece)
+                        await asyncio.sleep(0.02)  # well within the limit: then it waits for the rest
+                made = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
+                writer.close()
+                return b"" if isinstance(made[0], ConnectionError) else made[0]
 
-        silent = await drip([])
-        head = await drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 6)
-        body = await drip(
-            [b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"] + [b"{"] * 6
-        )
-        good = await drip([b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
-        server.should_exit = True
-        await task
+            silent = await drip([])
+            head = await drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 3)
+            body = await drip(
+                [b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"] + [b"{"] * 3
+            )
+            good = await drip([b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
         return silent, head, body, good
 
     silent, head, body, good = asyncio.run(main())
@@ -227,35 +231,21 @@ def test_an_offer_of_http_2_does_not_cost_the_body(server):
 
 
 def test_a_client_that_does_not_read_is_cut_off(model_folder):
-    import asyncio
-
-    import uvicorn
-
-    from treetop.serve.limits import Limits
-    from treetop.serve.protocol import guarded
 
     async def much(scope, receive, send):
+        assert scope["type"] == "http"
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b"x" * 50_000_000})
 
     async def main():
-        config = uvicorn.Config(
-            much, port=0, http=guarded(Limits(seconds=0.3)), lifespan="off", log_level="warning"
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        line = socket.create_connection(("127.0.0.1", port))
-        line.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
-        await asyncio.sleep(0.2)
-        before = len(server.server_state.connections)
-        await asyncio.sleep(0.6)
-        after = len(server.server_state.connections)
-        line.close()
-        server.should_exit = True
-        await task
+        async with listening(much, Limits(seconds=0.3)) as (server, port):
+            line = socket.create_connection(("127.0.0.1", port))
+            line.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+            await asyncio.sleep(0.2)
+            before = len(server.server_state.connections)
+            await asyncio.sleep(0.6)
+            after = len(server.server_state.connections)
+            line.close()
         return before, after
 
     assert asyncio.run(main()) == (1, 0)
@@ -304,31 +294,17 @@ def test_workers_leave_with_their_supervisor(serving, model_folder):
 
 def test_too_many_connections_are_told_so(model_folder):
     """The protocol with room for two."""
-    import asyncio
-
-    import uvicorn
-
-    from treetop.serve.limits import Limits
-    from treetop.serve.protocol import guarded
 
     async def nothing(scope, receive, send):
+        assert scope["type"] == "http"
         await receive()
 
     async def main():
-        config = uvicorn.Config(
-            nothing, port=0, http=guarded(Limits(connections=2)), lifespan="off", log_level="warning"
-        )
-        server = uvicorn.Server(config)
-        task = asyncio.create_task(server.serve())
-        while not server.started:
-            await asyncio.sleep(0.01)
-        port = server.servers[0].sockets[0].getsockname()[1]
-        lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-        answer = await asyncio.wait_for(lines[2][0].read(), 3)
-        for _, writer in lines:
-            writer.close()
-        server.should_exit = True
-        await task
+        async with listening(nothing, Limits(connections=2)) as (_, port):
+            lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
+            answer = await asyncio.wait_for(lines[2][0].read(), 3)
+            for _, writer in lines:
+                writer.close()
         return answer
 
     answer = asyncio.run(main())

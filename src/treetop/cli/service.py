@@ -39,8 +39,6 @@ class Order(NamedTuple):
 def serve_model(order: Order) -> int:
     """Serve a model until told to stop."""
     try:
-        import treetop.serve.api
-        import treetop.serve.protocol  # noqa: F401 - all that is needed, before anything starts
         from treetop.serve.limits import Limits
         from treetop.serve.run import gpu_at_hand, serve
         from treetop.serve.worker import Options

@@ -23,12 +23,8 @@ class Step:
     words: np.ndarray  # float32, what each of the document's features adds
     encoder: float
     bias: float
+    raw: float  # Wᵀx + bias
     worth: float  # what the raw score counts for in the label's score
-
-    @property
-    def raw(self) -> float:
-        """Wᵀx + bias."""
-        return float(self.words.sum(dtype=np.float64)) + self.encoder + self.bias
 
 
 def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
@@ -71,7 +67,7 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
     encoder = float(X.dense[0] @ dense[:, number - first]) if columns else 0.0
     bias = float(weights.biases[number])
     raw = float(words.sum(dtype=np.float64)) + encoder + bias
-    return Step(level, node, last - first, words, encoder, bias, worth_of(raw, kind))
+    return Step(level, node, last - first, words, encoder, bias, raw, worth_of(raw, kind))
 
 
 def worth_of(raw: float, kind: ScoreKind) -> float:

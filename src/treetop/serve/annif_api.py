@@ -108,11 +108,7 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
     async def learn(project_id: Id, documents: list[Indexed]) -> Response:
         """Keep documents with their right labels, to train on later."""
         check(worker, project_id)
-        if worker.journal is None:
-            raise Refused(409, "no_feedback", "this server keeps no feedback: start it with --feedback")
-        worker.check_texts([one.text for one in documents])
-        for one in documents:
-            worker.journal.add(one.text, [subject.uri for subject in one.subjects], [])
+        worker.keep([(one.text, [subject.uri for subject in one.subjects], []) for one in documents])
         return Response(status_code=204)
 
     app.include_router(router)

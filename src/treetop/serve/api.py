@@ -18,7 +18,7 @@ from treetop.config import to_json
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.guard import Guard
-from treetop.serve.limits import Limits, Refused
+from treetop.serve.limits import Limits, Refused, mistake
 from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
 from treetop.serve.worker import Request, Worker
 
@@ -77,8 +77,8 @@ def add_error_handlers(app: FastAPI) -> None:
         return JSONResponse(error.body, error.status, error.headers)
 
     @app.exception_handler(Exception)
-    async def mistake(_: HttpRequest, error: Exception) -> Response:
-        return JSONResponse(Refused(500, "internal", "the server made a mistake").body, 500)
+    async def failed(_: HttpRequest, error: Exception) -> Response:
+        return JSONResponse(mistake().body, 500)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: HttpRequest, error: HTTPException) -> Response:
@@ -169,10 +169,7 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
     @app.post("/v1/feedback", response_model=Done, responses=ERRORS, tags=["labels"])
     async def feedback(judged: Judged) -> Any:
         """Keep what a person decided, to train on later."""
-        if worker.journal is None:
-            raise Refused(409, "no_feedback", "this server keeps no feedback: start it with --feedback")
-        worker.check_texts([judged.text])
-        worker.journal.add(judged.text, judged.labels, judged.rejected)
+        worker.keep([(judged.text, judged.labels, judged.rejected)])
         return {"done": True}
 
     @app.get("/healthz", response_model=Done, tags=["operation"])

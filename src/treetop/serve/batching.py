@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from treetop.serve.limits import Limits, Refused, busy
+from treetop.serve.limits import Limits, Refused, busy, stopping
 
 # Texts of one request that are computed before another request has its turn.
 SHARE = 16
@@ -78,7 +78,7 @@ class Batcher:
         """
         limits, expected = self.limits, self.expected_wait()
         if self.closed:
-            raise Refused(503, "stopping", "the server is stopping", retry_after="2")
+            raise stopping()
         if self.waiting and (
             self.waiting + len(texts) > limits.queue_texts or expected > limits.wait_seconds
         ):

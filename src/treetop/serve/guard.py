@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from treetop.serve.limits import Limits, Refused, busy
+from treetop.serve.limits import Limits, Refused, busy, mistake, stopping
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -66,13 +66,12 @@ class Guard:
             await respond(refused, answer, body.whole)
         except asyncio.CancelledError:
             if not status:
-                stopping = Refused(503, "stopping", "the server is stopping", retry_after="2")
-                await respond(stopping, answer, False)
+                await respond(stopping(), answer, False)
             raise
         except Exception:
             log.exception("a request failed")
             if not status:
-                await respond(Refused(500, "internal", "the server made a mistake"), answer, False)
+                await respond(mistake(), answer, False)
         finally:
             self.held -= body.size
             route = scope.get("route")

@@ -44,3 +44,13 @@ def busy(seconds: float) -> Refused:
     """The queue is full: come back in some seconds."""
     wait = str(max(1, round(seconds)))
     return Refused(503, "busy", "too many requests are waiting: try again later", retry_after=wait)
+
+
+def stopping() -> Refused:
+    """The server is going down."""
+    return Refused(503, "stopping", "the server is stopping", retry_after="2")
+
+
+def mistake() -> Refused:
+    """Something failed that is not the client's fault; what, is in the log only."""
+    return Refused(500, "internal", "the server made a mistake")

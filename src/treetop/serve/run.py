@@ -1,4 +1,7 @@
-"""`treetop serve`: from options to running workers."""
+"""`treetop serve`: from options to running workers.
+
+All that workers need is imported here, before the fork, so that they share it.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,14 @@ import socket
 import sys
 from typing import Any
 
+import uvicorn
+
 from treetop.errors import TreetopError
+from treetop.serve.api import make_app
 from treetop.serve.batching import Piece
 from treetop.serve.engine import Question, Served, mark_of
 from treetop.serve.feedback import Journal
+from treetop.serve.protocol import guarded
 from treetop.serve.worker import Options, Worker, limit_torch
 
 log = logging.getLogger("treetop.serve")
@@ -37,10 +44,6 @@ def serve(options: Options) -> int:
         Journal(options.feedback)  # a file that cannot be written is told before anything starts
     folder = measures.prepare_folder()
     try:
-        # before the fork, so that workers share them
-        import treetop.serve.api
-        import treetop.serve.protocol  # noqa: F401
-
         current = [open_to_share(options)]
         sockets = listen(options.host, options.port, options.workers)
 
@@ -89,11 +92,6 @@ def gpu_at_hand() -> bool:
 
 def run_worker(options: Options, served: Served, own: socket.socket) -> None:
     """One worker, until it is told to stop."""
-    import uvicorn
-
-    from treetop.serve.api import make_app
-    from treetop.serve.protocol import guarded
-
     if served.has_encoder:
         sys.setswitchinterval(SWITCH)
     parent = os.getppid()

@@ -120,6 +120,14 @@ class Worker:
         reasons: list[dict[str, Any]] = (await self.batcher.submit([text], asked, request.until))[0]
         return reasons
 
+    def keep(self, decisions: list[tuple[str, list[str], list[str]]]) -> None:
+        """Keep texts with their right and their rejected labels, to train on later."""
+        if self.journal is None:
+            raise Refused(409, "no_feedback", "this server keeps no feedback: start it with --feedback")
+        self.check_texts([text for text, _, _ in decisions])
+        for decision in decisions:
+            self.journal.add(*decision)
+
     def check_texts(self, texts: list[str]) -> None:
         """Refuse too many texts, and texts that are too long."""
         most = self.options.limits.texts
