@@ -28,6 +28,7 @@ class Analyser:
     stop_words: tuple[str, ...] = ()  # words left out before n-grams are formed
     lowercase: bool = True
     shortest: int = 1  # characters a word must have
+    first: int | None = None  # look only at so many characters, those a text begins with
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class RankerSettings:
     shortlist: str = "true"
     beam: int = 10
     score_transform: str = "auto"
+    head_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ class LinearSettings:
     """Settings of XRLinear."""
 
     # Text features
-    ngrams: str = "word:1-2"  # analysers joined by +, such as word:1-2+char:3
+    ngrams: str = "word:1-2+word:1-2@300"  # joined by +; char:3: of characters; @300: in the first 300
     min_df: int | float = 1  # documents an n-gram must be in: a count, or a share if a float
     max_df: int | float = 1.0  # documents an n-gram may be in at most
     max_features: int | None = 500_000  # features kept an analyser, the most frequent
@@ -95,13 +97,15 @@ class LinearSettings:
             Analyser(
                 unit, ngrams, self.min_df, self.max_df, self.max_features, self.sublinear,
                 tuple(self.stop_words), self.lowercase, self.shortest_word if unit == "word" else 1,
+                first,
             )
-            for unit, ngrams in parse_ngrams(self.ngrams)
+            for unit, ngrams, first in parse_ngrams(self.ngrams)
         )  # fmt: skip
 
     def ranker(self) -> RankerSettings:
         """The part that concerns the rankers."""
-        return RankerSettings(**{one.name: getattr(self, one.name) for one in fields(RankerSettings)})
+        names = (one.name for one in fields(RankerSettings))
+        return RankerSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,9 @@ class TransformerSettings(LinearSettings):
     pooling: str = "auto"  # token vectors to one vector: mean, cls, pooler, last; auto: by model
     max_length: int = 256  # tokens of a text that the encoder reads
     words: bool = True  # words beside the encoder in the rankers; False: Φ_dnn alone
-    dense_weight: float = 0.5  # length of the encoder's half of Φ_cat; the paper's is 1
+    dense_weight: float = 0.35  # length of the encoder's half of Φ_cat; the paper's is 1
     center: bool = True  # subtract the mean vector from that half first; not in the paper
+    head_share: float = 0.15  # of W, learned with the encoder, in the labels' rankers; the paper's is 0
     fine_tune: bool = True  # False: the encoder stays as it is, the paper's Pre-Trained
     # Refined tree and rankers, where they differ from XRLinear's
     branching: int = 64  # children a node of an auto tree has at most
@@ -133,7 +138,8 @@ class TransformerSettings(LinearSettings):
     tune_loss: str = "squared-hinge"  # squared-hinge, hinge or bce
     tune_lambda: float = 0.5  # λ of the paper, for the head
     tune_alpha: float = 1.0  # α of the paper: weight of a negative
-    tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
+    tune_cost_sensitive: bool = False  # R̂ of the paper; False: every positive weighs 1
+    tune_shortlist: str = "all"  # nodes to learn on: all, or children of P and of true parents (beam)
     tune_beam: int = 10  # nodes of P, predicted by the level above, whose children are shortlisted
     bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros
     bootstrap_first: bool = False  # the first level too, from the encoder as it comes
@@ -161,6 +167,7 @@ CHOICES = {
     "label_features": ("pifa", "pifa-pecos"),
     "pooling": ("auto", "mean", "cls", "pooler", "last"),
     "tune_loss": ("squared-hinge", "hinge", "bce"),
+    "tune_shortlist": ("beam", "all"),
     "precision": ("auto", "fp32", "bf16"),
     "score_transform": SCORES,
 }
@@ -171,16 +178,18 @@ POSITIVE = (
 )
 
 
-def parse_ngrams(spec: str) -> list[tuple[str, tuple[int, int]]]:
-    """``word:1-2+char:3`` as [("word", (1, 2)), ("char", (3, 3))]."""
+def parse_ngrams(spec: str) -> list[tuple[str, tuple[int, int], int | None]]:
+    """``word:1-2+char:3@400`` as [("word", (1, 2), None), ("char", (3, 3), 400)]."""
     found = []
     for part in str(spec).replace(" ", "").split("+"):
-        match = re.fullmatch(r"(word|char):([1-9]\d?)(?:-([1-9]\d?))?", part)
+        match = re.fullmatch(r"(word|char):([1-9]\d?)(?:-([1-9]\d?))?(?:@([1-9]\d*))?", part)
         if not match or int(match[3] or match[2]) < int(match[2]):
             raise TreetopError(
-                f"ngrams {spec!r} is not understood: write word:1-2, char:3, or several joined by +"
+                f"ngrams {spec!r} is not understood: write word:1-2, char:3, "
+                "word:1@400 for the first 400 characters, or several joined by +"
             )
-        found.append((match[1], (int(match[2]), int(match[3] or match[2]))))
+        first = int(match[4]) if match[4] else None
+        found.append((match[1], (int(match[2]), int(match[3] or match[2])), first))
     return found
 
 
@@ -229,7 +238,7 @@ def check_rest(settings: LinearSettings) -> None:
 
 def check_shares(settings: TransformerSettings) -> None:
     """Raise if a share is not between 0 and 1."""
-    for name in ("dropout", "warmup", "validation"):
+    for name in ("dropout", "warmup", "validation", "head_share"):
         if not 0 <= getattr(settings, name) < 1:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be at least 0, below 1")
 

@@ -15,7 +15,7 @@ from treetop import store
 from treetop.config import LinearSettings, TransformerSettings, make_settings, signature_of
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
-from treetop.features.hybrid import Features, cat, center_of, features
+from treetop.features.hybrid import Features, cat, center_of, features, on_dense_half
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
 from treetop.forest import train_forest
@@ -23,6 +23,7 @@ from treetop.inputs import check_rows, is_text, read_features, read_labels, read
 from treetop.labels.tree import Tree
 from treetop.parallel import Later, thread_count
 from treetop.progress import Silent
+from treetop.ranking.weights import LabelWeights
 from treetop.runs import history_text
 from treetop.training import Data, Training
 
@@ -162,12 +163,14 @@ class XRTransformer(Estimator):
         encoder = opening.result()
         if first is not None:
             tree, levels = first
-            vectors = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
+            vectors, head = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
         else:
-            vectors = training.embed(encoder, data)
+            vectors, head = training.embed(encoder, data), None
         center = center_of(vectors) if settings.center else None
         X = cat(tfidf[:, : words_seen(settings)], vectors, settings.dense_weight, center)
-        self.rankers_ = training.rankers(X, data)
+        if head is not None:
+            head = LabelWeights(*on_dense_half(*head, vectors, settings.dense_weight, center))
+        self.rankers_ = training.rankers(X, data, head)
         self.encoder_, self.center_, self.tfidf_ = encoder, center, vectoriser
         self.settings_, self.classes_, self.history_ = settings, data.classes, training.history
         self._note_widths(X)

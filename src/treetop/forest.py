@@ -13,6 +13,7 @@ from treetop.labels.pifa import pifa
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.weights import LabelWeights
 
 # From so many threads a tree on, trees are trained side by side: alone, one tree's upper levels have
 # too few blocks to keep them busy.
@@ -27,6 +28,7 @@ def train_forest(
     threads: int,
     report: Silent,
     tree: Tree | None = None,
+    head: LabelWeights | None = None,
 ) -> list[Ranker]:
     """Refined trees from Z = PIFA, and the rankers W[1] … W[D] of each."""
     if tree is None:
@@ -41,7 +43,7 @@ def train_forest(
         seed, share = settings.seed + number, -(-threads // count) if side_by_side else threads
         label_tree = tree if tree is not None else build_tree(Z, settings, seed, share)
         said = Silent() if side_by_side else report
-        return train_ranker(X, Y, label_tree, settings.ranker(), seed, share, said, weights)
+        return train_ranker(X, Y, label_tree, settings.ranker(), seed, share, said, weights, head)
 
     if side_by_side:
         return parallel.run(train, range(count), count, report.step("rankers", count))

@@ -23,6 +23,7 @@ from treetop.labels import tree as trees
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
 from treetop.ranking.ranker import Ranker
+from treetop.ranking.weights import LabelWeights
 from treetop.runs import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
 from treetop.store import part, prefixed
 
@@ -33,7 +34,7 @@ WORDS = (
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
 RANKER = tuple(one.name for one in fields(RankerSettings))
 # What the rankers that make P need: their beam is tune_beam, their shortlist M.
-MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist"))
+MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
@@ -48,6 +49,7 @@ FINE_TUNING = (
         "dropout",
     ),
     *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
+    "tune_shortlist",
     "bootstrap_first",
     *("validate_every", "patience", "precision", "dense_weight", "center", "seed"),
 )
@@ -179,8 +181,8 @@ class Training:
 
     def fine_tune(
         self, encoder: Any, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree, levels: int, data: Data
-    ) -> np.ndarray:
-        """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn of the documents at the end."""
+    ) -> tuple[np.ndarray, LabelWeights | None]:
+        """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn at the end, and the labels' W."""
         from treetop.features.devices import pick_device, pick_precision
         from treetop.finetune.checkpoint import Keeper
         from treetop.finetune.curriculum import Curriculum, Documents
@@ -195,7 +197,7 @@ class Training:
             chosen.checkpoint_minutes, chosen.tensorboard,
         )  # fmt: skip
         precision = pick_precision(chosen.precision, pick_device(chosen.device))
-        vectors = Curriculum(
+        learned = Curriculum(
             encoder,
             train,
             held_back,
@@ -208,7 +210,7 @@ class Training:
             keeper,
         ).learn()
         self.history = keeper.history
-        return vectors
+        return learned
 
     def embed(self, encoder: Any, data: Data) -> np.ndarray:
         """Φ_dnn of the documents with the encoder as it came."""
@@ -224,12 +226,12 @@ class Training:
         settings = {**self._chosen((*ENCODER, "precision")), **self._encoder_files()}
         return np.asarray(self.run.stage("embedding", settings, ["data"], make)["vectors"])
 
-    def rankers(self, X: Features, data: Data) -> list[Ranker]:
-        """The refined trees from Φ_cat and their rankers."""
+    def rankers(self, X: Features, data: Data, head: LabelWeights | None = None) -> list[Ranker]:
+        """The refined trees from Φ_cat and their rankers; `head` is what W makes of Φ_cat."""
         chosen = self.settings
 
         def make() -> dict[str, np.ndarray]:
-            made = train_forest(X, data.Y, data.weights, chosen, self.threads, self.report)
+            made = train_forest(X, data.Y, data.weights, chosen, self.threads, self.report, None, head)
             arrays = {"count": np.array([len(made)])}
             for number, ranker in enumerate(made):
                 arrays |= prefixed(str(number), ranker.arrays())

@@ -107,6 +107,22 @@ def center_of(dnn: np.ndarray) -> np.ndarray:
     return np.asarray(unit_rows(dnn).mean(axis=0, dtype=np.float64), np.float32)
 
 
+def on_dense_half(
+    weight: np.ndarray, bias: np.ndarray, dnn: np.ndarray, dense_weight: float,
+    center: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    """Weights of a linear score of Φ_dnn, and its bias, as weights of the dense half that `cat` makes.
+
+    The half has lost the length of each document's vector; the mean of those in `dnn` stands for it.
+    """
+    length = np.linalg.norm(dnn, axis=1).mean(dtype=np.float64)
+    if center is None:
+        return np.float32(length / dense_weight) * weight, bias
+    spread = np.linalg.norm(unit_rows(dnn) - center, axis=1).mean(dtype=np.float64)
+    moved = bias + np.float32(length) * (weight @ center)
+    return np.float32(length * spread / dense_weight) * weight, moved
+
+
 def raw_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> sp.csr_matrix:

@@ -13,9 +13,11 @@ from treetop import parallel
 from treetop.config import Analyser
 from treetop.errors import TreetopError
 from treetop.features.grams import GramTable, build_table, choose, count_levels
+from treetop.features.stacking import side_by_side, stack
 from treetop.features.tokens import (
     Block,
     Reading,
+    Spool,
     TokenTable,
     blocks_of_text,
     chain_names,
@@ -41,7 +43,7 @@ def as_count(limit: int | float, documents: int) -> float:
 
 def reading_of(analyser: Analyser) -> Reading:
     """How `analyser` cuts text into tokens."""
-    return Reading(UNITS[analyser.unit], analyser.lowercase, analyser.shortest)
+    return Reading(UNITS[analyser.unit], analyser.lowercase, analyser.shortest, analyser.first)
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,17 @@ class FittedAnalyser:
         return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)
 
 
-def fit_analyser(
-    texts: Iterable[str], analyser: Analyser, threads: int, keep_rows: bool
-) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
-    """Learn the features of one analyser, and with `keep_rows` the rows of the texts too."""
+def empty_table(analyser: Analyser) -> TokenTable:
+    """A table that knows the stop words of `analyser`, and no other token yet."""
     tokens = TokenTable(reading_of(analyser))
     tokens.leave_out(analyser.stop_words)
-    spool, documents = read_corpus(texts, tokens, threads)
+    return tokens
+
+
+def fit_analyser(
+    analyser: Analyser, tokens: TokenTable, spool: Spool, documents: int, threads: int, keep_rows: bool
+) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
+    """Learn the features of one analyser, and with `keep_rows` the rows of the texts too."""
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
     most = int(np.floor(as_count(analyser.max_df, documents)))
     shortest, longest = analyser.ngrams
@@ -141,12 +147,12 @@ class Tfidf:
         self.fitted: tuple[FittedAnalyser, ...] = ()
 
     def fit(self, texts: Iterable[str]) -> Tfidf:
-        """Learn features and idf. A stream that can be read only once is enough for one analyser."""
+        """Learn features and idf. The texts are read only once: a stream will do."""
         self._fit(texts, keep_rows=False)
         return self
 
     def fit_transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """`fit` and `transform` of the same texts, which are read only once an analyser."""
+        """`fit` and `transform` of the same texts, which are read only once."""
         return self._join([stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)])
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
@@ -194,19 +200,17 @@ class Tfidf:
         return None
 
     def _fit(self, texts: Iterable[str], keep_rows: bool) -> list[list[sp.csr_matrix]]:
-        if len(self.analysers) > 1 and iter(texts) is texts:
-            texts = list(texts)
-        results = [fit_analyser(texts, one, self.threads, keep_rows) for one in self.analysers]
+        tables = [empty_table(analyser) for analyser in self.analysers]
+        spools, documents = read_corpus(texts, tables, self.threads)
+        results = [
+            fit_analyser(*one, documents, self.threads, keep_rows)
+            for one in zip(self.analysers, tables, spools, strict=True)
+        ]
         self.fitted = tuple(fitted for fitted, _ in results)
         return [rows for _, rows in results]
 
     def _join(self, parts: list[sp.csr_matrix]) -> sp.csr_matrix:
-        if len(parts) == 1:
-            return parts[0]
-        filled = sum((np.diff(part.indptr) > 0).astype(np.float32) for part in parts)
-        joined = sp.hstack(parts, format="csr", dtype=np.float32)
-        joined.data *= np.repeat(1.0 / np.sqrt(np.maximum(filled, 1.0)), np.diff(joined.indptr))
-        return joined
+        return parts[0] if len(parts) == 1 else side_by_side(parts, self.threads)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything learned, as named arrays."""
@@ -233,20 +237,3 @@ class Tfidf:
             for number, analyser in enumerate(made.analysers)
         )
         return made
-
-
-def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
-    """Blocks of rows as one matrix, without scipy's detour over COO."""
-    if len(rows) == 1:
-        return rows[0]
-    ends = np.cumsum(np.concatenate([[0], *(np.diff(block.indptr) for block in rows)]))
-    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
-    starts = np.cumsum([0, *(block.nnz for block in rows)])
-
-    # Most of the time goes into the first touch of new memory: several threads share that.
-    def work(number: int, _: np.ndarray) -> None:
-        place = slice(starts[number], starts[number + 1])
-        data[place], indices[place] = rows[number].data, rows[number].indices
-
-    parallel.run(work, range(len(rows)), threads)
-    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, rows[0].shape[1]))

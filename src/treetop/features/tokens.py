@@ -38,9 +38,12 @@ class Reading:
     unit: int  # kernel.WORDS or kernel.CHARACTERS
     lowercase: bool
     shortest: int
+    first: int | None = None  # characters of a text that are looked at; None: all
 
     def encode(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Documents as one buffer of UTF-8 and the offsets of their beginnings and the end."""
+        if self.first is not None:
+            texts = [beginning(text, self.first) for text in texts]
         if self.lowercase:
             texts = [
                 text.lower() if any(letter in text for letter in CONTEXT_SENSITIVE) else text
@@ -50,6 +53,14 @@ class Reading:
         offsets = np.zeros(len(pieces) + 1, np.int64)
         np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
         return np.frombuffer(b"".join(pieces), np.uint8), offsets
+
+
+def beginning(text: str, characters: int) -> str:
+    """The first `characters` of a text, without a word that would be cut in two."""
+    if len(text) <= characters:
+        return text
+    whole, space, _ = text[: characters + 1].rpartition(" ")
+    return whole if space else text[:characters]
 
 
 def check_text(text: object, number: int) -> None:
@@ -212,15 +223,16 @@ class Spool:
 
 
 def read_corpus(
-    texts: Iterable[str], table: TokenTable, threads: int, spool_bytes: int = SPOOL_BYTES
-) -> tuple[Spool, int]:
-    """Every document's token ids, and the number of documents. `texts` is read once."""
-    spool = Spool(spool_bytes)
+    texts: Iterable[str], tables: list[TokenTable], threads: int, spool_bytes: int = SPOOL_BYTES
+) -> tuple[list[Spool], int]:
+    """Every document's token ids in each table, and the number of documents. `texts` is read once."""
+    spools = [Spool(spool_bytes) for _ in tables]
     documents = 0
     for block in blocks_of_text(texts):
-        spool.append(table.read(block, documents, threads))
+        for table, spool in zip(tables, spools, strict=True):
+            spool.append(table.read(block, documents, threads))
         documents += len(block)
-    return spool, documents
+    return spools, documents
 
 
 def chain_names(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:

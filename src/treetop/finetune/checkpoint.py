@@ -53,7 +53,7 @@ class Keeper:
         if found is not None:
             parts = {name: part(found, name) for name in ("encoder", "head", "adam", "best")}
             level.masters.restore(parts["encoder"])
-            level.head.bootstrap(parts["head"]["weight"], parts["head"]["bias"])
+            level.head.restore(parts["head"])
             level.adam.restore(parts["adam"])
             progress = level.progress
             step = progress.step = level.looked = int(found["step"][0])
@@ -69,8 +69,7 @@ class Keeper:
         progress = level.progress
         arrays = {
             **prefixed("encoder", level.masters.arrays()),
-            "head.weight": level.head.weight.detach().cpu().numpy(),
-            "head.bias": level.head.bias.detach().cpu().numpy(),
+            **prefixed("head", level.head.arrays()),
             **prefixed("adam", level.adam.arrays()),
             **prefixed("best", progress.best_weights),
             "step": np.array([progress.step]),

@@ -28,7 +28,7 @@ from treetop.labels.tree import Tree
 from treetop.progress import Silent
 from treetop.ranking.ranker import all_below_root, predicted_nodes, shortlist
 from treetop.ranking.solver import solve_level
-from treetop.ranking.weights import ClusterWeights
+from treetop.ranking.weights import ClusterWeights, LabelWeights
 from treetop.store import part, prefixed
 
 ROWS_VALIDATED = 1024
@@ -69,8 +69,11 @@ class Curriculum:
             self.matcher_relevance = all_levels(train.Y, tree, settings.cost_sensitive)
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
-    def learn(self) -> np.ndarray:
-        """Algorithm 1 at t = 1 … D̂, θ going on from level to level; Φ_dnn at the end."""
+    def learn(self) -> tuple[np.ndarray, LabelWeights | None]:
+        """Algorithm 1 at t = 1 … D̂, θ going on from level to level.
+
+        Φ_dnn at the end, and the labels' W if their level was learned.
+        """
         M = P = P_held = None
         vectors = np.zeros((0, self.encoder.width), np.float32)
         for t in range(1, self.levels + 1):
@@ -90,7 +93,10 @@ class Curriculum:
         self.keeper.finish()
         self.encoder.eval()
         self.encoder.take_weights(dict(zip(self.masters.names, self.masters.master, strict=True)))
-        return vectors
+        if self.levels < self.tree.depth:
+            return vectors, None
+        weight, bias = (np.asarray(learned[f"head.{name}"]) for name in ("weight", "bias"))
+        return vectors, LabelWeights(weight[self.tree.node_of], bias[self.tree.node_of])
 
     def learn_level(
         self, t: int, M: sp.csr_matrix | None, P_held: sp.csr_matrix | None, before: np.ndarray
@@ -98,6 +104,8 @@ class Curriculum:
         """Optimise the level's objective from θ[t-1] and a bootstrapped W; θ[t] and its vectors."""
         settings, R = self.settings, self.relevance[t - 1]
         head = Head(self.tree.sizes[t - 1], self.encoder.width, settings.dropout)
+        if settings.tune_loss == "bce":
+            head.expect(np.asarray(self.relevance[t - 1].getnnz(axis=0)) / R.shape[0])
         wanted = settings.bootstrap_first if M is None else settings.bootstrap
         if wanted and self.keeper.place(t) == 0:
             self.report.step(f"bootstrap, level {t} of {self.levels}")
@@ -110,7 +118,8 @@ class Curriculum:
         level = Level(
             t, self.encoder, self.masters, head,
             Targets(
-                positive_weights(R, settings.tune_cost_sensitive), M, self.tree.child_ptr[t - 1],
+                positive_weights(R, settings.tune_cost_sensitive),
+                M if settings.tune_shortlist == "beam" else None, self.tree.child_ptr[t - 1],
                 self.train.weights, self.device,
             ),
             self.tokens, Batches(self.train.tokens.lengths, settings.batch, settings.seed + t),
@@ -121,7 +130,10 @@ class Curriculum:
         level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
         self.keeper.write_history()
         self.report.step(f"embedding, level {t} of {self.levels}")
-        learned = prefixed("encoder", self.masters.arrays())
+        learned = {
+            **prefixed("encoder", self.masters.arrays()),
+            **prefixed("head", head.arrays()),
+        }
         learned["vectors"] = self.encoder.embed(self.train.tokens)
         if self.held is not None:
             learned["held"] = self.encoder.embed(self.held.tokens)

@@ -17,11 +17,24 @@ class Head(nn.Module):
         self.bias = nn.Parameter(torch.zeros(nodes))
         self.dropout = dropout
 
+    def expect(self, shares: np.ndarray) -> None:
+        """Begin with the probability that a document has a node, whatever its vector."""
+        with torch.no_grad():
+            self.bias.copy_(torch.from_numpy(shares).clamp(1e-6, 1 - 1e-6).logit())
+
     def bootstrap(self, weight: np.ndarray, bias: np.ndarray) -> None:
         """Begin with a linear solver's answer."""
         with torch.no_grad():
-            self.weight.copy_(torch.from_numpy(weight))
-            self.bias.copy_(torch.from_numpy(bias))
+            self.weight.copy_(torch.from_numpy(np.array(weight)))
+            self.bias.copy_(torch.from_numpy(np.array(bias)))
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """W and biases by name."""
+        return {"weight": self.weight.detach().cpu().numpy(), "bias": self.bias.detach().cpu().numpy()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """The inverse of `arrays`."""
+        self.bootstrap(arrays["weight"], arrays["bias"])
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Logits, documents x nodes."""

@@ -21,6 +21,7 @@ from treetop.finetune.head import Head
 from treetop.finetune.loss import level_loss
 from treetop.finetune.optimizer import Adam, Masters, rate_at, rates
 from treetop.finetune.targets import Targets
+from treetop.store import part, prefixed
 
 # Steps between two looks at the losses: a look makes the host wait for the device.
 STEPS_BETWEEN_LOOKS = 25
@@ -103,7 +104,8 @@ class Level:
                     say(f"level {self.number}: no better P@1 in {self.settings.patience} validations")
                     break
         if self.progress.best_weights:
-            self.masters.restore(self.progress.best_weights)
+            self.masters.restore(part(self.progress.best_weights, "encoder"))
+            self.head.restore(part(self.progress.best_weights, "head"))
 
     def step(self, step: int, say: Callable[[str], None]) -> Tensor:
         """One step on its batch; the batch is cut in parts where memory is short."""
@@ -198,7 +200,11 @@ class Level:
         progress.since_best += 1
         if score > progress.best:
             progress.best, progress.since_best = score, 0
-            progress.best_weights = {name: a.copy() for name, a in self.masters.arrays().items()}
+            weights = {
+                **prefixed("encoder", self.masters.arrays()),
+                **prefixed("head", self.head.arrays()),
+            }
+            progress.best_weights = {name: array.copy() for name, array in weights.items()}
         return score
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel
+from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, void
 
 
 @kernel(
@@ -48,6 +48,24 @@ def unit_row_sums(
         out_ends[group - first] = written
         out_scales[group] = scale
     return written
+
+
+@kernel(
+    void(
+        *(const(i8), const(i4), const(f4), i8, i8, const(i8), i8, const(f4)),
+        *(array(i4), array(f4)),
+    )
+)
+def place_rows(
+    indptr, indices, data, first, last, starts, shift, scales, out_indices, out_data
+):  # fmt: skip
+    """Copy rows `first` to `last` to their `starts`, columns moved by `shift`, values scaled."""
+    for row in range(first, last):
+        to = starts[row]
+        for place in range(indptr[row], indptr[row + 1]):
+            out_indices[to] = indices[place] + shift
+            out_data[to] = scales[row] * data[place]
+            to += 1
 
 
 @helper

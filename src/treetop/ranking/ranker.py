@@ -16,7 +16,7 @@ from treetop.progress import Silent
 from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
-from treetop.ranking.weights import ClusterWeights, Weights, assemble
+from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
 from treetop.store import part, prefixed
 
 
@@ -106,10 +106,12 @@ def train_ranker(
     threads: int,
     report: Silent | None = None,
     weights: np.ndarray | None = None,
+    head: LabelWeights | None = None,
 ) -> Ranker:
     """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
 
-    `weights`: what each document counts for, 1 if None.
+    `weights`: what each document counts for, 1 if None. `head`: a score of each label that gets
+    `head_share` of the last level's.
     """
     if settings.bias is None:
         settings = replace(settings, bias=1.0 if tree.depth == 1 else 0.0)
@@ -117,12 +119,14 @@ def train_ranker(
     clusters: list[ClusterWeights] = []
     M = all_below_root(X.rows)
     for level, R in enumerate(relevance, start=1):
-        clusters += solve_level(
+        solved = solve_level(
             *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
             *(report or Silent(), f"ranker, level {level} of {tree.depth}", weights),
         )
         if level == tree.depth:
+            clusters += solved if head is None else with_share(solved, tree, head, settings.head_share)
             break
+        clusters += solved
         P = None
         if settings.shortlist != "true":
             P = predicted_nodes(clusters, X, tree, level, settings, threads)

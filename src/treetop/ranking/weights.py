@@ -25,6 +25,13 @@ class ClusterWeights(NamedTuple):
     biases: np.ndarray  # float32
 
 
+class LabelWeights(NamedTuple):
+    """Another linear score of each label, from dense columns alone."""
+
+    weight: np.ndarray  # float32, labels x dense columns
+    bias: np.ndarray  # float32
+
+
 @dataclass(frozen=True)
 class Weights:
     """W[1] … W[t] by feature. Clusters, and nodes, are numbered through all levels."""
@@ -62,6 +69,23 @@ class Weights:
         """The parent of each node through all levels; -1 is the root."""
         sizes = np.diff(self.child_ptr)
         return np.repeat(np.arange(sizes.size) - 1, sizes)
+
+
+def with_share(
+    clusters: list[ClusterWeights], tree: Tree, other: LabelWeights, share: float
+) -> list[ClusterWeights]:
+    """Clusters of labels whose scores are (1 - share) of their own and `share` of the other one."""
+    own, ends = np.float32(1 - share), tree.child_ptr[-1]
+    weight, bias = np.float32(share) * other.weight, np.float32(share) * other.bias
+    labels = (tree.label_of[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True))
+    return [
+        cluster._replace(
+            values=own * cluster.values,
+            dense=own * cluster.dense + weight[these].T,
+            biases=own * cluster.biases + bias[these],
+        )
+        for cluster, these in zip(clusters, labels, strict=True)
+    ]
 
 
 def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
