@@ -55,8 +55,9 @@ def test_the_papers_table_of_hyperparameters():
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
-        ("word:1-2", [("word", (1, 2))]),
-        ("word:1-2 + char:3", [("word", (1, 2)), ("char", (3, 3))]),
+        ("word:1-2", [("word", (1, 2), None)]),
+        ("word:1-2 + char:3", [("word", (1, 2), None), ("char", (3, 3), None)]),
+        ("word:1-2@300", [("word", (1, 2), 300)]),
     ],
 )
 def test_ngrams(spec, expected):
@@ -73,6 +74,7 @@ def test_ngrams(spec, expected):
         ({"loss": "l2"}, "loss is 'l2': choose one of squared-hinge, hinge, logistic"),
         ({"ngrams": "words 1"}, "ngrams 'words 1' is not understood"),
         ({"ngrams": "word:3-1"}, "is not understood"),
+        ({"ngrams": "word:1@0"}, "word:1@400 for the first 400 characters"),
         ({"branching": 1}, "branching is 1"),
     ],
 )

@@ -147,6 +147,40 @@ def fading_best(original):
     return keep_best
 
 
+def losses_at_the_labels(encoder, **changes):
+    model = treetop.XRTransformer(encoder=encoder, **{**BRIEF, **changes}).fit(*documents())
+    return [facts["loss"] for facts in model.history_ if facts["level"] == 2]
+
+
+@pytest.mark.parametrize("loss", ["bce", "squared-hinge"])
+def test_every_label_is_learned_on_or_the_shortlist_alone(encoder, loss):
+    # a sum over more labels is larger
+    brief = {"tune_loss": loss, "tune_beam": 1, "learning_rate": 1e-6, "head_learning_rate": 1e-6}
+    every, few = (
+        losses_at_the_labels(encoder, tune_shortlist=which, **brief) for which in ("all", "beam")
+    )
+    assert every[0] > 1.2 * few[0]
+
+
+def test_a_share_of_the_heads_scores_is_in_the_labels(encoder, fitted):
+    without = treetop.XRTransformer(encoder=encoder, **BRIEF, head_share=0.0).fit(*documents())
+    texts = documents(20, seed=3)[0]
+    assert not same(fitted.predict_scores(texts, 5), without.predict_scores(texts, 5))
+    for ranker, plain in zip(fitted.rankers_, without.rankers_, strict=True):
+        cells, own = (np.sort(np.abs(one.weights.full).ravel()) for one in (ranker, plain))
+        np.testing.assert_allclose(cells, np.float32(0.85) * own, rtol=1e-5)
+
+
+def test_labels_left_to_the_ranker_have_no_head(encoder):
+    coarse = {**BRIEF, "first_tree": "6", "budget": "8 steps"}
+    with_share, without = (
+        treetop.XRTransformer(encoder=encoder, **coarse, head_share=share).fit(*documents())
+        for share in (0.15, 0.0)
+    )
+    texts = documents(20, seed=3)[0]
+    assert same(with_share.predict_scores(texts, 5), without.predict_scores(texts, 5))
+
+
 def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch):
     monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 1)
     first = {}

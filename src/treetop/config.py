@@ -85,7 +85,7 @@ class LinearSettings:
     max_weights: int | None = None  # weights kept a label, the largest
     shortlist: str = "true"  # negatives from true parents (true), the beam (beam), or both
     beam: int = 10  # nodes followed at each level
-    score_transform: str = "auto"  # what a raw score is worth; auto: l3-hinge, sigmoid if flat
+    score_transform: str = "auto"  # what a raw score is worth; auto: l3-ordered, sigmoid if flat
     # The run
     keep_documents: bool = False  # keep the documents' beginnings, to show which ones are alike
     seed: int = 0
@@ -160,6 +160,8 @@ class TransformerSettings(LinearSettings):
 SCORES = (
     *("auto", "l1-hinge", "l2-hinge", "l3-hinge", "l4-hinge", "sigmoid", "identity"),
     *("log-l1-hinge", "log-l2-hinge", "log-l3-hinge", "log-l4-hinge", "log-sigmoid"),
+    *("l1-ordered", "l2-ordered", "l3-ordered", "l4-ordered"),
+    *("log-l1-ordered", "log-l2-ordered", "log-l3-ordered", "log-l4-ordered"),
 )
 CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),

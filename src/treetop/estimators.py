@@ -21,7 +21,7 @@ from treetop.features.tfidf import Tfidf
 from treetop.forest import train_forest
 from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
-from treetop.parallel import Later, thread_count
+from treetop.parallel import Later, short_turns, thread_count
 from treetop.progress import Silent
 from treetop.ranking.weights import LabelWeights
 from treetop.runs import history_text
@@ -157,8 +157,9 @@ class XRTransformer(Estimator):
         """Algorithm 2."""
         settings, Y = training.settings, data.Y
         opening = Later(training.open_encoder)  # to import torch takes as long as to read the words
-        vectoriser, tfidf, held_tfidf = training.text_features(data)
-        first = training.first_tree(tfidf, data) if settings.fine_tune else None
+        with short_turns():
+            vectoriser, tfidf, held_tfidf = training.text_features(data)
+            first = training.first_tree(tfidf, data) if settings.fine_tune else None
         training.report.step("encoder")
         encoder = opening.result()
         if first is not None:

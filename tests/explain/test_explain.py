@@ -193,3 +193,21 @@ def test_paths_go_from_the_root_to_the_label(model):
         assert ranker.tree.label_of[steps[-1].node] == label
         for above, below in zip(steps[:-1], steps[1:], strict=True):
             assert ranker.tree.parents(below.level)[below.node] == above.node
+
+
+def test_a_word_that_counts_at_the_beginning_is_marked_there(texts_and_labels):
+    made = treetop.XRLinear(ngrams="word:1@20", tree="flat").fit(*texts_and_labels)
+    text = "red apple sky boat and then red apple"
+    found = {word.name: word.spans for one in made.explain(text) for word in one.words}
+    assert found["red"] == [(0, 3)]
+
+
+def test_a_word_stands_once_whatever_it_was_counted_for(texts_and_labels):
+    made = treetop.XRLinear(ngrams="word:1+word:1@20", tree="flat").fit(*texts_and_labels)
+    one = made.explain("red apple sky boat and then red apple", k=1)[0]
+    names = [word.name for word in one.words]
+    assert len(names) == len(set(names))
+    assert next(word for word in one.words if word.name == "red").spans == [(0, 3), (28, 31)]
+    raw = one.paths[0].nodes[0].raw
+    parts = sum(word.value for word in one.words) + one.other_words + one.encoder + one.bias
+    assert parts == pytest.approx(raw, abs=1e-4)

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import cat, center_of, features
+from treetop.features.hybrid import cat, center_of, features, on_dense_half, unit_rows
 
 
 def test_unsorted_and_duplicate_indices_are_put_right_and_the_input_is_left_alone():
@@ -55,3 +55,16 @@ def test_phi_cat_with_a_center_and_a_weight(rng):
     expected = 0.5 * moved / np.linalg.norm(moved, axis=1, keepdims=True)
     expected[2] = 0  # a document without a vector stays without
     np.testing.assert_allclose(made.dense, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("centered", [False, True])
+def test_a_score_of_vectors_is_found_again_on_the_dense_half(rng, centered):
+    # Two opposite directions: all vectors are as long, and as far from their center.
+    side = rng.standard_normal(6).astype(np.float32)
+    vectors = 3 * unit_rows(np.array([1 + side, 1 - side, 1 + side, 1 - side]))
+    weight = rng.standard_normal((5, 6)).astype(np.float32)
+    bias = rng.standard_normal(5).astype(np.float32)
+    center = center_of(vectors) if centered else None
+    half = cat(sp.csr_matrix((4, 0), dtype=np.float32), vectors, 0.35, center).dense
+    moved, more = on_dense_half(weight, bias, vectors, 0.35, center)
+    np.testing.assert_allclose(half @ moved.T + more, vectors @ weight.T + bias, atol=1e-4)

@@ -4,6 +4,7 @@ import unicodedata
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -12,7 +13,8 @@ from sklearn.preprocessing import normalize
 
 from treetop.config import Analyser
 from treetop.errors import TreetopError
-from treetop.features import tokens, unicode
+from treetop.features import tfidf, tokens, unicode
+from treetop.features.stacking import side_by_side
 from treetop.features.tfidf import Tfidf
 
 TEXTS = [
@@ -129,10 +131,47 @@ def test_stacked_analysers_are_a_feature_union_scaled_to_length_one():
     assert lengths is None or set(np.round(lengths, 6)) <= {0.0, 1.0}
 
 
+@pytest.mark.parametrize("unit", ["word", "char"])
+def test_an_analyser_of_beginnings_sees_nothing_else(unit):
+    whole, cut = Analyser(unit=unit, ngrams=(1, 2)), Analyser(unit=unit, ngrams=(1, 2), first=12)
+    ours, twin = Tfidf([cut]), Tfidf([whole])
+    X = ours.fit_transform(TEXTS)
+    expected = twin.fit_transform([tokens.beginning(text, 12) for text in TEXTS])
+    assert ours.feature_names() == twin.feature_names()
+    np.testing.assert_array_equal(X.toarray(), expected.toarray())
+    np.testing.assert_array_equal(ours.transform(TEXTS).toarray(), X.toarray())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("short", "short"),
+        ("exactly ten", "exactly"),
+        ("two words x", "two words"),
+        ("unbrokenline", "unbrokenli"),
+        ("ends here. yes", "ends here."),
+        ("", ""),
+    ],
+)
+def test_a_beginning_ends_with_a_whole_word(text, expected):
+    assert tokens.beginning(text, 10) == expected
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_side_by_side_is_what_scipy_makes(rng, threads):
+    parts = [sp.random(50, width, 0.1, "csr", np.float32, rng) for width in (30, 7, 90)]
+    parts = [normalize(part) for part in parts]
+    expected = sp.hstack(parts).toarray()
+    expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
+    made = side_by_side(parts, threads)
+    np.testing.assert_allclose(made.toarray(), expected, atol=1e-6)
+    assert made.has_sorted_indices
+
+
 def test_streams_spools_and_threads_give_the_same(monkeypatch):
     analyser = Analyser(ngrams=(1, 3), min_df=2)
     expected = Tfidf([analyser], 1).fit_transform(TEXTS * 20)
-    monkeypatch.setattr(tokens, "BLOCK_BYTES", 300)
+    monkeypatch.setattr(tokens, "BLOCK_BYTES_A_THREAD", 100)
     monkeypatch.setattr(tokens, "SPOOL_BYTES", 500)
     streamed = Tfidf([analyser], 3)
     spool = tokens.Spool(100)
@@ -142,6 +181,12 @@ def test_streams_spools_and_threads_give_the_same(monkeypatch):
     assert all((kept.ids == block.ids).all() for kept in spool.blocks)
     X = streamed.fit_transform(text for text in TEXTS * 20)
     np.testing.assert_array_equal(X.toarray(), expected.toarray())
+    both = Tfidf([analyser, Analyser(first=9)], 3)
+    twin = Tfidf([analyser, Analyser(first=9)], 1).fit_transform(TEXTS * 20)
+    np.testing.assert_array_equal(
+        both.fit_transform(text for text in TEXTS * 20).toarray(), twin.toarray()
+    )
+    monkeypatch.setattr(tfidf, "blocks_of_text", lambda texts: tokens.blocks_of_text(texts, 300))
     blocks = list(streamed.transform_blocks(text for text in TEXTS * 20))
     assert len(blocks) > 5
     assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20

@@ -183,3 +183,11 @@ def test_learning_rates_by_the_encoders_width():
     assert rates(None, 2e-3, 768) == (5e-5, 2e-3)
     assert rates(None, 2e-3, 128) == (2e-4, 2e-3)
     assert rates(1e-4, None, 768) == (1e-4, 1e-4)
+
+
+def test_a_head_that_expects_shares_says_them_of_every_document():
+    head = Head(3, 4, 0.0)
+    head.expect(np.array([0.5, 0.01, 0.0]))
+    chances = torch.sigmoid(head(torch.zeros(2, 4)))
+    torch.testing.assert_close(chances[0], torch.tensor([0.5, 0.01, 1e-6]), rtol=1e-3, atol=1e-7)
+    torch.testing.assert_close(chances[0], chances[1])

@@ -19,6 +19,7 @@ from treetop.ranking.solver import solve_level
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
     "l1-hinge": lambda v: np.exp(-np.maximum(1 - v, 0)),
+    "l3-ordered": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3) - 1e-3 / np.maximum(v, 1)),
     "sigmoid": lambda v: 1 / (1 + np.exp(-v)),
 }
 
@@ -97,7 +98,7 @@ def test_search_is_the_slow_twins(rng, name, dense, beam):
 def test_log_versions_are_logarithms(rng):
     X, _, ranker = model(rng)
     plain = ranker.predict(X, 5, 1)
-    logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score_transform="log-l3-hinge"))
+    logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score_transform="log-l3-ordered"))
     np.testing.assert_allclose(np.exp(logs.predict(X, 5, 1).data), plain.data, rtol=1e-5)
 
 
@@ -122,7 +123,7 @@ def test_an_allow_list_restricts_and_does_not_cost_reach(rng):
     allowed = np.array([1, 5, 6])
     found = ranker.predict(X, 10, 2, 20, allowed)
     assert set(found.indices) <= {1, 5, 6}
-    assert_rows(found, slow_search(ranker, X, 20, 10, TRANSFORMS["l3-hinge"], set(allowed)))
+    assert_rows(found, slow_search(ranker, X, 20, 10, TRANSFORMS["l3-ordered"], set(allowed)))
     # Even with a beam of one some allowed label is reached for every document.
     assert (np.diff(ranker.predict(X, 1, 2, 1, allowed).indptr) == 1).all()
 
@@ -131,7 +132,7 @@ def test_candidates_are_all_scored_whatever_the_beam(rng):
     X, Y, ranker = model(rng)
     candidates = sp.random(X.rows, Y.shape[1], 0.1, "csr", np.float32, rng)
     found = ranker.predict(X, 40, 2, 1, candidates=candidates)
-    everything = slow_search(ranker, X, 100, 100, TRANSFORMS["l3-hinge"])
+    everything = slow_search(ranker, X, 100, 100, TRANSFORMS["l3-ordered"])
     for row in range(X.rows):
         assert set(found[row].indices) == set(candidates[row].indices)
         for label, score in zip(found[row].indices, found[row].data, strict=True):
@@ -188,8 +189,22 @@ def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels
             start = end
         W[X.sparse.shape[1] :, first : first + cluster.biases.size] = cluster.dense
     raw = np.hstack([X.sparse.toarray(), X.dense]) @ W
-    expected = TRANSFORMS["l3-hinge"](raw) * above.toarray()[:, tree.parents(2)]
+    expected = TRANSFORMS["l3-ordered"](raw) * above.toarray()[:, tree.parents(2)]
     for row, scores in enumerate(expected):
         best = [node for node in np.argsort(-scores, kind="stable") if scores[node] > 0][:5]
         assert set(np.flatnonzero(found[row])) == set(best)
         np.testing.assert_allclose(found[row, best], scores[best], rtol=2e-3, atol=1e-6)
+
+
+def test_raw_scores_beyond_the_margin_keep_their_order(rng):
+    X, _, ranker = model(rng, sizes=(), lambda_=1e-4)
+    raw = raw_scores(ranker, X)[:, ranker.tree.node_of]
+    beyond = (raw > 1.001).sum(axis=1) > 1
+    assert beyond.sum() > 10
+    for name, ties in (("l3-hinge", True), ("l3-ordered", False)):
+        chosen = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score_transform=name))
+        found = chosen.predict(X, 2, 1)
+        pairs = found.data.reshape(-1, 2)[beyond]
+        assert (pairs[:, 0] == pairs[:, 1]).all() == ties
+        if not ties:
+            np.testing.assert_array_equal(found.indices[::2], raw.argmax(axis=1))

@@ -14,8 +14,11 @@ from tests.conftest import random_problem
 from treetop.config import RankerSettings
 from treetop.features.hybrid import features
 from treetop.labels import tree
+from treetop.labels.pifa import pifa
 from treetop.progress import Silent
+from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_level
+from treetop.ranking.weights import LabelWeights
 
 EXACT = RankerSettings(
     threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
@@ -176,3 +179,20 @@ def dense_of(cluster, features, children):
         made[feature, cluster.children[start:end]] = cluster.values[start:end]
         start = end
     return made
+
+
+@pytest.mark.parametrize("clusters", [[], [3]])
+def test_a_head_gets_its_share_of_the_labels_scores(rng, clusters):
+    sparse, dense, Y = random_problem(rng, dense=5)
+    X, labels = features(sparse, dense), Y.shape[1]
+    made = tree.balanced_tree(pifa(X, Y, 1), clusters, 5, 0, 1, None)
+    weight = rng.standard_normal((labels, 5)).astype(np.float32)
+    head = LabelWeights(weight, rng.standard_normal(labels).astype(np.float32))
+
+    def raw_scores(share):
+        settings = with_settings(score_transform="identity", head_share=share)
+        ranker = train_ranker(X, Y, made, settings, 0, 1, head=head)
+        return ranker.predict(X, labels, 1, beam=labels).toarray()
+
+    expected = 0.75 * raw_scores(0.0) + 0.25 * (dense @ head.weight.T + head.bias)
+    np.testing.assert_allclose(raw_scores(0.25), expected, atol=1e-4)

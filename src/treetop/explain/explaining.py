@@ -10,6 +10,7 @@ import numpy as np
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
+from treetop.features.tokens import beginning
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 
@@ -34,15 +35,14 @@ def explain_label(
     steps = [step for _, path in paths for step in path]
     trees = len(paths)
     values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
-    order = np.argsort(-np.abs(values), kind="stable")[:words]
-    order = order[values[order] != 0]
+    shown = words_of(model, text, X.sparse.indices, values, words)
     reached = [is_reached(path, beam) for (_, path), beam in zip(paths, beams, strict=True)]
     scores = [score_of(path, ranker) for ranker, path in paths]
     return Explanation(
         str(model.classes_[label]),
         float(np.mean(np.where(reached, scores, 0.0))),
-        [word_of(model, text, int(X.sparse.indices[at]), float(values[at])) for at in order],
-        float(values.sum() - values[order].sum()),
+        shown,
+        float(values.sum() - sum(word.value for word in shown)),
         sum(step.encoder for step in steps) / trees,
         sum(step.bias for step in steps) / trees,
         [
@@ -53,21 +53,36 @@ def explain_label(
     )
 
 
-def word_of(model: Any, text: str | None, feature: int, value: float) -> Word:
-    """A feature by name, and where it stands."""
+def words_of(
+    model: Any, text: str | None, features: np.ndarray, values: np.ndarray, most: int
+) -> list[Word]:
+    """The `most` words that add most, and where they stand.
+
+    What an n-gram adds anywhere and what it adds for standing at the beginning is one sum.
+    """
+    found = np.flatnonzero(values)
     if model.tfidf_ is None or text is None:
-        return Word(f"feature {feature}", value)
-    name, (unit, lowercase) = model.tfidf_.feature_name(feature), unit_of(model, feature)
-    return Word(name, value, spans_of(text, name, unit, lowercase))
+        order = found[np.argsort(-np.abs(values[found]), kind="stable")][:most]
+        return [Word(f"feature {features[at]}", float(values[at])) for at in order]
+    sums: dict[tuple[str, str, bool], float] = {}
+    reach: dict[tuple[str, str, bool], int] = {}
+    for at in found.tolist():
+        feature = int(features[at])
+        unit, lowercase, first = manner_of(model, feature)
+        key = (model.tfidf_.feature_name(feature), unit, lowercase)
+        sums[key] = sums.get(key, 0.0) + float(values[at])
+        reach[key] = max(reach.get(key, 0), len(text) if first is None else first)
+    best = sorted(sums, key=lambda key: -abs(sums[key]))[:most]
+    return [Word(key[0], sums[key], spans_of(beginning(text, reach[key]), *key)) for key in best]
 
 
-def unit_of(model: Any, feature: int) -> tuple[str, bool]:
-    """Whether a feature is of words or of characters, and whether case was folded."""
+def manner_of(model: Any, feature: int) -> tuple[str, bool, int | None]:
+    """Whether a feature is of words or of characters, whether case was folded, how far was read."""
     for one in getattr(model.tfidf_, "fitted", ()):
         if feature < one.features:
-            return one.analyser.unit, one.analyser.lowercase
+            return one.analyser.unit, one.analyser.lowercase, one.analyser.first
         feature -= one.features
-    return "word", True
+    return "word", True, None
 
 
 def node_of(model: Any, ranker: Ranker, step: Step) -> Node:

@@ -17,6 +17,9 @@ from treetop.features.unicode import CONTEXT_SENSITIVE, character_classes, lower
 from treetop.kernels import text as kernel
 
 BLOCK_BYTES = 8 << 20
+# Of a block while features are learned. Short tasks would spend their time waiting for the interpreter
+# lock, which the import of torch holds most of the time then.
+BLOCK_BYTES_A_THREAD = 4 << 20
 SPOOL_BYTES = 1 << 30
 LARGEST_DOCUMENT = 1 << 30
 EMPTY_TABLE_SLOTS = 1 << 16
@@ -71,7 +74,7 @@ def check_text(text: object, number: int) -> None:
         )
 
 
-def blocks_of_text(texts: Iterable[str]) -> Iterator[list[str]]:
+def blocks_of_text(texts: Iterable[str], most: int = BLOCK_BYTES) -> Iterator[list[str]]:
     """Lists of documents of some megabytes each."""
     block: list[str] = []
     size = 0
@@ -81,7 +84,7 @@ def blocks_of_text(texts: Iterable[str]) -> Iterator[list[str]]:
             raise TreetopError(f"document {number} has {len(text):,} characters: over the limit")
         block.append(text)
         size += len(text) + 16
-        if size >= BLOCK_BYTES:
+        if size >= most:
             yield block
             block, size = [], 0
     if block:
@@ -228,7 +231,7 @@ def read_corpus(
     """Every document's token ids in each table, and the number of documents. `texts` is read once."""
     spools = [Spool(spool_bytes) for _ in tables]
     documents = 0
-    for block in blocks_of_text(texts):
+    for block in blocks_of_text(texts, BLOCK_BYTES_A_THREAD * threads):
         for table, spool in zip(tables, spools, strict=True):
             spool.append(table.read(block, documents, threads))
         documents += len(block)

@@ -12,7 +12,9 @@ import numpy as np
 from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1, void
 from treetop.kernels.lanes import add, fma, load, prefetch, splat, store
 
-HINGE, SIGMOID, IDENTITY = 0, 1, 2
+HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
+# What the order of scores beyond the margin may cost a score.
+ORDER = np.float32(1e-3)
 ADD, LAST = 0, 1
 # A row of more clusters than this many a beam entry is searched by halving, else read through.
 LONG_ROW = 24
@@ -205,11 +207,13 @@ def score_dense(dense, row, first, count, dense_weights, raw, offset):
 @helper
 def transform(score, kind, power):
     """The logarithm of what a score is worth (for IDENTITY the score itself)."""
-    if kind == HINGE:
+    if kind == HINGE or kind == ORDERED:
         gap = max(np.float32(1.0) - score, np.float32(0.0))
         worth = gap
         for _ in range(power - 1):
             worth *= gap
+        if kind == ORDERED:
+            worth += ORDER / max(score, np.float32(1.0))
         return -worth
     if kind == SIGMOID:
         if score > 0:

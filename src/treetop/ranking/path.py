@@ -72,8 +72,10 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
 
 def worth_of(raw: float, kind: ScoreKind) -> float:
     """What a raw score counts for: the factor, the term or (identity) the score itself."""
-    if kind.kind == search.HINGE:
+    if kind.kind in (search.HINGE, search.ORDERED):
         log = -(max(1.0 - raw, 0.0) ** kind.power)
+        if kind.kind == search.ORDERED:
+            log -= float(search.ORDER) / max(raw, 1.0)
     elif kind.kind == search.SIGMOID:
         log = -float(np.logaddexp(0.0, -raw))
     else:

@@ -33,14 +33,17 @@ def score_kind(name: str, depth: int = 2) -> ScoreKind:
 
     ``lp-hinge`` is exp(-max(1 - v, 0)^p) and ``sigmoid`` 1 / (1 + exp(-v)), both multiplied along the
     path; ``log-`` before either adds their logarithms; ``identity`` is the label's own raw score.
-    ``auto`` is l3-hinge, or sigmoid for a tree of depth 1: there it only scales the raw score.
+    ``lp-ordered`` is lp-hinge less a thousandth at most: raw scores above 1, which are all worth the
+    same to a hinge, keep their order. ``auto`` is l3-ordered, or sigmoid for a tree of depth 1: there
+    it only scales the raw score.
     """
     if name == "auto":
-        name = "sigmoid" if depth == 1 else "l3-hinge"
+        name = "sigmoid" if depth == 1 else "l3-ordered"
     log = name.startswith("log-")
     base = name.removeprefix("log-")
-    if match := re.fullmatch(r"l([1-9])-hinge", base):
-        return ScoreKind(search.HINGE, int(match[1]), search.ADD, not log)
+    if match := re.fullmatch(r"l([1-9])-(hinge|ordered)", base):
+        kind = search.HINGE if match[2] == "hinge" else search.ORDERED
+        return ScoreKind(kind, int(match[1]), search.ADD, not log)
     if base == "sigmoid":
         return ScoreKind(search.SIGMOID, 1, search.ADD, not log)
     if name == "identity":
