@@ -13,6 +13,10 @@ from typing import Any, TypeVar
 from treetop.errors import TreetopError
 
 Kind = TypeVar("Kind", bound="LinearSettings")
+# What `ngrams` is by default. What a long text is about stands at its beginning, in a title if it has
+# one: words and pairs of that part are counted once more, as features of their own.
+SHORT_TEXTS = "word:1-2"
+LONG_TEXTS = "word:1-2+word:1-2@300"
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class LinearSettings:
     """Settings of XRLinear."""
 
     # Text features
-    ngrams: str = "word:1-2+word:1-2@300"  # joined by +; char:3: of characters; @300: in the first 300
+    ngrams: str = "auto"  # such as word:1-2+char:3+word:1@300 (first 300 characters); auto: by length
     min_df: int | float = 1  # documents an n-gram must be in: a count, or a share if a float
     max_df: int | float = 1.0  # documents an n-gram may be in at most
     max_features: int | None = 500_000  # features kept an analyser, the most frequent
@@ -183,7 +187,7 @@ POSITIVE = (
 def parse_ngrams(spec: str) -> list[tuple[str, tuple[int, int], int | None]]:
     """``word:1-2+char:3@400`` as [("word", (1, 2), None), ("char", (3, 3), 400)]."""
     found = []
-    for part in str(spec).replace(" ", "").split("+"):
+    for part in str(SHORT_TEXTS if spec == "auto" else spec).replace(" ", "").split("+"):
         match = re.fullmatch(r"(word|char):([1-9]\d?)(?:-([1-9]\d?))?(?:@([1-9]\d*))?", part)
         if not match or int(match[3] or match[2]) < int(match[2]):
             raise TreetopError(

@@ -16,6 +16,7 @@ from treetop.config import LinearSettings, TransformerSettings, make_settings, s
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
 from treetop.features.hybrid import Features, cat, center_of, features, on_dense_half
+from treetop.features.length import with_ngrams
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
 from treetop.forest import train_forest
@@ -68,6 +69,8 @@ class XRLinear(Estimator):
         Y, classes = read_labels(y, label_names)
 
         report.step("text features")
+        if is_text(X):
+            settings, X = with_ngrams(settings, X)
         tfidf = Tfidf(settings.analysers(), settings.threads) if is_text(X) else None
         texts = X = list(X) if tfidf is not None and settings.keep_documents else X
         made = read_features(X) if tfidf is None else features(tfidf.fit_transform(X))
@@ -130,6 +133,7 @@ class XRTransformer(Estimator):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training = Training(settings, thread_count(settings.threads), report)
         data = training.read(X, y, label_names, sample_weight, validation)
+        training.settings, _ = with_ngrams(settings, data.texts)
         training.open_run(run, resume, data)
         try:
             self._learn(training, data)
@@ -148,7 +152,7 @@ class XRTransformer(Estimator):
                     "(resume=True), or set fallback=true to go on with the CPU"
                 ) from None
             report.note("the GPU failed: going on with the CPU")
-            training.settings = replace(settings, device="cpu")
+            training.settings = replace(training.settings, device="cpu")
             self._learn(training, data)
         report.close()
         return self

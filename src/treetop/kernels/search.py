@@ -207,7 +207,7 @@ def score_dense(dense, row, first, count, dense_weights, raw, offset):
 @helper
 def transform(score, kind, power):
     """The logarithm of what a score is worth (for IDENTITY the score itself)."""
-    if kind == HINGE or kind == ORDERED:
+    if kind in (HINGE, ORDERED):
         gap = max(np.float32(1.0) - score, np.float32(0.0))
         worth = gap
         for _ in range(power - 1):

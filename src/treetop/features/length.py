@@ -1,0 +1,27 @@
+"""What to count in texts of some length."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain, islice
+from statistics import median
+from typing import TypeVar
+
+from treetop.config import LONG_TEXTS, SHORT_TEXTS, LinearSettings
+
+Settings = TypeVar("Settings", bound=LinearSettings)
+LOOKED_AT = 1000
+# Characters of a text that is more than its beginning.
+LONG = 600
+
+
+def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Iterable[str]]:
+    """Settings in which ``ngrams="auto"`` is decided by the first texts, and the texts, all of them."""
+    if settings.ngrams != "auto":
+        return settings, texts
+    stream = iter(texts)
+    first = list(islice(stream, LOOKED_AT))
+    lengths = [len(text) for text in first if isinstance(text, str)]
+    chosen = LONG_TEXTS if lengths and median(lengths) >= LONG else SHORT_TEXTS
+    return replace(settings, ngrams=chosen), chain(first, stream) if stream is texts else texts
