@@ -27,6 +27,8 @@ def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
 
 def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
     """Columns of all parts one after the other; rows of length 1 in each part have length 1 again."""
+    if len(parts) == 1:
+        return parts[0]
     sizes = np.array([np.diff(part.indptr) for part in parts])
     scales = (1 / np.sqrt(np.maximum((sizes > 0).sum(axis=0), 1))).astype(np.float32)
     ends = np.append(0, np.cumsum(sizes.sum(axis=0)))
@@ -41,5 +43,8 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
                 *(scales, indices, data),
             )
 
-    parallel.run(work, parallel.ranges(ends.size - 1, threads), threads)
+    if threads == 1:
+        work((0, ends.size - 1), ends)  # a thread would cost more than a few rows do
+    else:
+        parallel.run(work, parallel.ranges(ends.size - 1, threads), threads)
     return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))

@@ -96,7 +96,11 @@ class FittedAnalyser:
             kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))
             return features, counts, np.diff(ends, prepend=0)
 
-        parts = parallel.run(work, parallel.ranges(block.ends.size, threads), threads)
+        parts = (
+            parallel.run(work, parallel.ranges(block.ends.size, threads), threads)
+            if threads > 1
+            else [work((0, block.ends.size), starts)]
+        )
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
         shape = (block.ends.size, self.features)
         return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)
@@ -153,7 +157,8 @@ class Tfidf:
 
     def fit_transform(self, texts: Iterable[str]) -> sp.csr_matrix:
         """`fit` and `transform` of the same texts, which are read only once."""
-        return self._join([stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)])
+        parts = [stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)]
+        return side_by_side(parts, self.threads)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
         """float32 CSR, a row a text, features ascending in a row."""
@@ -166,7 +171,8 @@ class Tfidf:
         """`transform` in blocks of some megabytes of text, for streams of any length."""
         for block in blocks_of_text(texts):
             threads = self.threads if sum(map(len, block)) > 1 << 16 else 1
-            yield self._join([one.rows(one.read(block, threads), threads) for one in self.fitted])
+            parts = [one.rows(one.read(block, threads), threads) for one in self.fitted]
+            yield side_by_side(parts, threads)
 
     @property
     def features(self) -> int:
@@ -208,9 +214,6 @@ class Tfidf:
         ]
         self.fitted = tuple(fitted for fitted, _ in results)
         return [rows for _, rows in results]
-
-    def _join(self, parts: list[sp.csr_matrix]) -> sp.csr_matrix:
-        return parts[0] if len(parts) == 1 else side_by_side(parts, self.threads)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything learned, as named arrays."""
