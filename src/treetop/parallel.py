@@ -82,6 +82,18 @@ def run(
     return results
 
 
+def over_ranges(
+    work: Callable[[tuple[int, int], np.ndarray], Result], count: int, threads: int
+) -> list[Result]:
+    """`run` on ranges of `count` items; one thread's share is done at once, without starting a thread.
+
+    For a few items the start would cost more than the work.
+    """
+    if threads > 1:
+        return run(work, ranges(count, threads), threads)
+    return [work((0, count), np.zeros(1, np.uint8))]
+
+
 @contextmanager
 def short_turns() -> Iterator[None]:
     """Let threads take turns at the interpreter lock ten times as often.

@@ -43,8 +43,5 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
                 *(scales, indices, data),
             )
 
-    if threads == 1:
-        work((0, ends.size - 1), ends)  # a thread would cost more than a few rows do
-    else:
-        parallel.run(work, parallel.ranges(ends.size - 1, threads), threads)
+    parallel.over_ranges(work, ends.size - 1, threads)
     return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))

@@ -96,11 +96,7 @@ class FittedAnalyser:
             kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))
             return features, counts, np.diff(ends, prepend=0)
 
-        parts = (
-            parallel.run(work, parallel.ranges(block.ends.size, threads), threads)
-            if threads > 1
-            else [work((0, block.ends.size), starts)]
-        )
+        parts = parallel.over_ranges(work, block.ends.size, threads)
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
         shape = (block.ends.size, self.features)
         return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)

@@ -124,11 +124,7 @@ def tokenize(
         )
         return [counts, ids[:count], *(column[:new] for column in unknown)]
 
-    parts = (
-        parallel.run(work, parallel.ranges(len(texts), threads), threads)
-        if threads > 1
-        else [work((0, len(texts)), buffer)]
-    )
+    parts = parallel.over_ranges(work, len(texts), threads)
     before = 0
     for part in parts:
         part[2] += before

@@ -68,8 +68,7 @@ class Keeper:
             return
         progress = level.progress
         arrays = {
-            **prefixed("encoder", level.masters.arrays()),
-            **prefixed("head", level.head.arrays()),
+            **level.weights(),
             **prefixed("adam", level.adam.arrays()),
             **prefixed("best", progress.best_weights),
             "step": np.array([progress.step]),

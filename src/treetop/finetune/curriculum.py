@@ -29,7 +29,7 @@ from treetop.progress import Silent
 from treetop.ranking.ranker import all_below_root, predicted_nodes, shortlist
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights
-from treetop.store import part, prefixed
+from treetop.store import part
 
 ROWS_VALIDATED = 1024
 MATCHER_PASSES = 5
@@ -105,7 +105,7 @@ class Curriculum:
         settings, R = self.settings, self.relevance[t - 1]
         head = Head(self.tree.sizes[t - 1], self.encoder.width, settings.dropout)
         if settings.tune_loss == "bce":
-            head.expect(np.asarray(self.relevance[t - 1].getnnz(axis=0)) / R.shape[0])
+            head.expect(R.getnnz(axis=0) / R.shape[0])
         wanted = settings.bootstrap_first if M is None else settings.bootstrap
         if wanted and self.keeper.place(t) == 0:
             self.report.step(f"bootstrap, level {t} of {self.levels}")
@@ -130,10 +130,7 @@ class Curriculum:
         level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
         self.keeper.write_history()
         self.report.step(f"embedding, level {t} of {self.levels}")
-        learned = {
-            **prefixed("encoder", self.masters.arrays()),
-            **prefixed("head", head.arrays()),
-        }
+        learned = level.weights()
         learned["vectors"] = self.encoder.embed(self.train.tokens)
         if self.held is not None:
             learned["held"] = self.encoder.embed(self.held.tokens)

@@ -200,12 +200,15 @@ class Level:
         progress.since_best += 1
         if score > progress.best:
             progress.best, progress.since_best = score, 0
-            weights = {
-                **prefixed("encoder", self.masters.arrays()),
-                **prefixed("head", self.head.arrays()),
-            }
-            progress.best_weights = {name: array.copy() for name, array in weights.items()}
+            progress.best_weights = {name: array.copy() for name, array in self.weights().items()}
         return score
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Those of the encoder and of the head, by name."""
+        return {
+            **prefixed("encoder", self.masters.arrays()),
+            **prefixed("head", self.head.arrays()),
+        }
 
 
 def seed_of(seed: int, level: int, step: int) -> int:
