@@ -16,8 +16,8 @@ from transformer import measure, splits, versions
 
 import treetop
 from treetop.cli.screen import compile_kernels
-from treetop.config import parse_assignment
 from treetop.data import open_data
+from treetop.notation import parse_assignment
 from treetop.progress import Timed
 
 STEPS = (300, 400, 600)

@@ -22,9 +22,9 @@ import numpy as np
 import treetop
 from treetop import metrics
 from treetop.cli.screen import compile_kernels
-from treetop.config import parse_assignment
 from treetop.data import Split, open_data
 from treetop.labels.vocabulary import Vocabulary
+from treetop.notation import parse_assignment
 from treetop.progress import Timed
 
 SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")

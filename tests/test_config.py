@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from treetop import config, presets
+from treetop import config, notation, presets
 from treetop.errors import TreetopError
 from treetop.ranking.combining import COMBINE
 
@@ -61,7 +61,18 @@ def test_the_papers_table_of_hyperparameters():
     ],
 )
 def test_ngrams(spec, expected):
-    assert config.parse_ngrams(spec) == expected
+    assert notation.parse_views(spec) == [expected]
+
+
+def test_trees_that_count_different_things():
+    settings = config.LinearSettings(ngrams="word:1 + char:3 | word:1 | char:3@9", trees=3)
+    assert [(one.unit, one.first) for one in settings.analysers()] == [
+        *(("word", None), ("char", None), ("char", 9))
+    ]
+    assert settings.views() == [[0, 1], [0], [2]]
+    fewer = config.LinearSettings(ngrams="word:1|char:3", trees=1)
+    assert [one.unit for one in fewer.analysers()] == ["word"]
+    assert fewer.views() == [[0]]
 
 
 @pytest.mark.parametrize(
@@ -75,6 +86,7 @@ def test_ngrams(spec, expected):
         ({"ngrams": "words 1"}, "ngrams 'words 1' is not understood"),
         ({"ngrams": "word:3-1"}, "is not understood"),
         ({"ngrams": "word:1@0"}, "word:1@400 for the first 400 characters"),
+        ({"ngrams": "word:1|"}, "ngrams '' is not understood"),
         ({"branching": 1}, "branching is 1"),
     ],
 )
@@ -95,8 +107,8 @@ def test_unknown_preset():
 
 
 def test_assignments():
-    assert config.parse_assignment("alpha=0.5") == ("alpha", 0.5)
-    assert config.parse_assignment("tree=4-L") == ("tree", "4-L")
-    assert config.parse_assignment("max_features=null") == ("max_features", None)
+    assert notation.parse_assignment("alpha=0.5") == ("alpha", 0.5)
+    assert notation.parse_assignment("tree=4-L") == ("tree", "4-L")
+    assert notation.parse_assignment("max_features=null") == ("max_features", None)
     with pytest.raises(TreetopError, match="write name=value"):
-        config.parse_assignment("alpha")
+        notation.parse_assignment("alpha")

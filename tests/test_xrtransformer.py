@@ -76,6 +76,21 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
         treetop.load(str(tmp_path / "model"))
 
 
+def test_trees_may_see_different_words(encoder, tmp_path):
+    texts, labels = documents(120)
+    settings = {**BRIEF, "encoder": encoder, "tree": "6-L", "trees": 2, "ngrams": "word:1|word:2"}
+    model = treetop.XRTransformer(**settings).fit(texts, labels)
+    used = [set(np.flatnonzero(np.diff(one.weights.row_ptr))) for one in model.rankers_]
+    words = model.tfidf_.widths[0]
+    assert used[0] and max(used[0]) < words <= min(used[1])
+    model.save(tmp_path / "m")
+    loaded = treetop.load(str(tmp_path / "m"))
+    assert same(loaded.predict_scores(texts, 5), model.predict_scores(texts, 5))
+    alone = treetop.XRTransformer(**settings, words=False).fit(texts, labels)
+    assert len(alone.rankers_) == 2
+    assert alone.predict(texts[:1], 1)[0]
+
+
 def test_same_seed_same_model_and_another_seed_another(fitted, encoder):
     texts, _ = documents(20, seed=1)
     again = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeVar
 
 from treetop.errors import TreetopError
+from treetop.notation import Counted, parse_budget, parse_views
 
 Kind = TypeVar("Kind", bound="LinearSettings")
-# What `ngrams` is by default. What a long text is about stands at its beginning, in a title if it has
-# one: words and pairs of that part are counted once more, as features of their own.
-SHORT_TEXTS = "word:1-2"
-LONG_TEXTS = "word:1-2+word:1-2@300"
 
 
 @dataclass(frozen=True)
@@ -59,7 +54,7 @@ class LinearSettings:
     """Settings of XRLinear."""
 
     # Text features
-    ngrams: str = "auto"  # such as word:1-2+char:3+word:1@300 (first 300 characters); auto: by length
+    ngrams: str = "auto"  # word:1-2+word:1@300 (in 300 characters)|char:3 (next tree); auto: by length
     min_df: int | float = 1  # documents an n-gram must be in: a count, or a share if a float
     max_df: int | float = 1.0  # documents an n-gram may be in at most
     max_features: int | None = 500_000  # features kept an analyser, the most frequent
@@ -76,7 +71,7 @@ class LinearSettings:
     label_features: str = "pifa"  # pifa as in the paper; pifa-pecos scales rows of Y first
     tree_features: int | None = 256  # largest features of a label that decide its cluster; null: all
     tree_passes: int = 20  # passes of k-means at most
-    trees: int = 3  # models with different trees, averaged; a flat tree needs only one
+    trees: int = 3  # models with different trees, averaged; a flat one is there once a view
     # Rankers: ½‖w‖² + Σ C R̂ loss, C = 1/(2 lambda_)
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
     lambda_: float = 0.35  # λ of the paper
@@ -103,8 +98,19 @@ class LinearSettings:
                 tuple(self.stop_words), self.lowercase, self.shortest_word if unit == "word" else 1,
                 first,
             )
-            for unit, ngrams, first in parse_ngrams(self.ngrams)
+            for unit, ngrams, first in self._counted()
         )  # fmt: skip
+
+    def views(self) -> list[list[int]]:
+        """The analysers, by number, that each tree sees; after the last the first is next."""
+        counted = self._counted()
+        return [[counted.index(one) for one in view] for view in self._parsed()]
+
+    def _parsed(self) -> list[list[Counted]]:
+        return parse_views(self.ngrams)[: self.trees]  # there is no tree for the others
+
+    def _counted(self) -> list[Counted]:
+        return list(dict.fromkeys(one for view in self._parsed() for one in view))
 
     def ranker(self) -> RankerSettings:
         """The part that concerns the rankers."""
@@ -184,21 +190,6 @@ POSITIVE = (
 )
 
 
-def parse_ngrams(spec: str) -> list[tuple[str, tuple[int, int], int | None]]:
-    """``word:1-2+char:3@400`` as [("word", (1, 2), None), ("char", (3, 3), 400)]."""
-    found = []
-    for part in str(SHORT_TEXTS if spec == "auto" else spec).replace(" ", "").split("+"):
-        match = re.fullmatch(r"(word|char):([1-9]\d?)(?:-([1-9]\d?))?(?:@([1-9]\d*))?", part)
-        if not match or int(match[3] or match[2]) < int(match[2]):
-            raise TreetopError(
-                f"ngrams {spec!r} is not understood: write word:1-2, char:3, "
-                "word:1@400 for the first 400 characters, or several joined by +"
-            )
-        first = int(match[4]) if match[4] else None
-        found.append((match[1], (int(match[2]), int(match[3] or match[2])), first))
-    return found
-
-
 def unknown_setting(name: str, known: Iterable[str]) -> TreetopError:
     """The error for a setting that does not exist, with the nearest that does."""
     near = difflib.get_close_matches(name, list(known), 1, 0.4)
@@ -227,7 +218,7 @@ def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) 
         if name in known and (value := getattr(settings, name)) is not None and value <= 0:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be above 0")
     check_rest(settings)
-    parse_ngrams(settings.ngrams)
+    parse_views(settings.ngrams)
     if isinstance(settings, TransformerSettings):
         check_shares(settings)
         parse_budget(settings.budget)
@@ -249,18 +240,6 @@ def check_shares(settings: TransformerSettings) -> None:
             raise TreetopError(f"{name} is {getattr(settings, name)}: it must be at least 0, below 1")
 
 
-def parse_budget(text: str) -> tuple[list[float], str]:
-    """``300/400/600 steps`` as ([300, 400, 600], "steps"); the unit may also be samples or epochs."""
-    match = re.fullmatch(
-        r"\s*(\d[\d_]*(?:\.\d+)?(?:/\d[\d_]*(?:\.\d+)?)*)\s*(step|sample|epoch)s?\s*", text
-    )
-    if not match:
-        raise TreetopError(
-            f"budget {text!r} is not understood: write 5 epochs, 2000 steps or 300/400/600 steps"
-        )
-    return [float(part.replace("_", "")) for part in match[1].split("/")], match[2] + "s"
-
-
 def check_type(name: str, value: Any, annotation: str) -> None:
     """Raise if `value` is not of the type a setting is declared with."""
     allowed: dict[str, tuple[type, ...]] = {
@@ -272,17 +251,6 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         if isinstance(value, allowed[kind]) and (kind == "bool" or not isinstance(value, bool)):
             return
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
-
-
-def parse_assignment(text: str) -> tuple[str, Any]:
-    """``alpha=0.5`` as ("alpha", 0.5); a value that is no JSON is a string."""
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise TreetopError(f"{text!r} is no setting: write name=value")
-    try:
-        return name.strip(), json.loads(value)
-    except ValueError:
-        return name.strip(), value
 
 
 def to_json(settings: LinearSettings) -> dict[str, Any]:

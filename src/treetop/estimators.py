@@ -19,6 +19,7 @@ from treetop.features.hybrid import Features, cat, center_of, features, on_dense
 from treetop.features.length import with_ngrams
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
+from treetop.features.views import views_of
 from treetop.forest import train_forest
 from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
@@ -80,7 +81,8 @@ class XRLinear(Estimator):
             kept = np.flatnonzero(weights)
             made, Y, weights = made[kept], Y[kept], weights[kept]
             texts = [texts[row] for row in kept] if settings.keep_documents and tfidf else texts
-        self.rankers_ = train_forest(made, Y, weights, settings, threads, report, tree)
+        views = [] if tfidf is None else views_of(settings.views(), tfidf.widths)
+        self.rankers_ = train_forest(made, Y, weights, settings, threads, report, tree, None, views)
         self.settings_, self.classes_, self.tfidf_ = settings, classes, tfidf
         self._note_widths(made)
         self._note_documents(made, Y, texts if tfidf is not None else None, threads)
@@ -175,7 +177,8 @@ class XRTransformer(Estimator):
         X = cat(tfidf[:, : words_seen(settings)], vectors, settings.dense_weight, center)
         if head is not None:
             head = LabelWeights(*on_dense_half(*head, vectors, settings.dense_weight, center))
-        self.rankers_ = training.rankers(X, data, head)
+        views = views_of(settings.views(), vectoriser.widths) if settings.words else []
+        self.rankers_ = training.rankers(X, data, head, views)
         self.encoder_, self.center_, self.tfidf_ = encoder, center, vectoriser
         self.settings_, self.classes_, self.history_ = settings, data.classes, training.history
         self._note_widths(X)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse as sp
 
 from treetop import parallel
 from treetop.config import LinearSettings
 from treetop.features.hybrid import Features
+from treetop.features.views import View
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
 from treetop.labels.tree import Tree
@@ -29,21 +33,34 @@ def train_forest(
     report: Silent,
     tree: Tree | None = None,
     head: LabelWeights | None = None,
+    views: Sequence[View] = (),
 ) -> list[Ranker]:
-    """Refined trees from Z = PIFA, and the rankers W[1] … W[D] of each."""
+    """Refined trees from Z = PIFA, and the rankers W[1] … W[D] of each.
+
+    With `views`, a tree and its rankers see one of them.
+    """
+    common = None
     if tree is None:
         report.step("label tree")
-        Z = label_features(X, Y, weights, settings, threads)
+        common = None if views else label_features(X, Y, weights, settings, threads)
     count = settings.trees
     if tree is not None or is_flat(settings, Y.shape[1]):
-        count = 1  # another one would be the same
+        count = min(count, max(1, len(views)))  # another one would be the same
     side_by_side = threads >= THREADS_A_TREE * count
 
     def train(number: int, _: np.ndarray) -> Ranker:
         seed, share = settings.seed + number, -(-threads // count) if side_by_side else threads
-        label_tree = tree if tree is not None else build_tree(Z, settings, seed, share)
+        view = views[number % len(views)] if views else None
+        seen = X if view is None else view.of(X, share)
+        label_tree = tree
+        if label_tree is None:
+            Z = common or label_features(seen, Y, weights, settings, share)
+            label_tree = build_tree(Z, settings, seed, share)
         said = Silent() if side_by_side else report
-        return train_ranker(X, Y, label_tree, settings.ranker(), seed, share, said, weights, head)
+        ranker = train_ranker(seen, Y, label_tree, settings.ranker(), seed, share, said, weights, head)
+        if view is None:
+            return ranker
+        return replace(ranker, weights=ranker.weights.times(view.scale))  # for rows as `X` has them
 
     if side_by_side:
         return parallel.run(train, range(count), count, report.step("rankers", count))

@@ -17,6 +17,7 @@ from treetop.features.open_encoder import is_word_vectors, open_encoder
 from treetop.features.subwords import Ragged
 from treetop.features.tfidf import Tfidf
 from treetop.features.tokens import check_text
+from treetop.features.views import View
 from treetop.forest import label_features, train_forest
 from treetop.inputs import check_rows, is_label_matrix, read_labels, read_weights
 from treetop.labels import tree as trees
@@ -131,7 +132,8 @@ class Training:
                 **csr_to_arrays(held, "held"),
             }
 
-        found = self.run.stage("text-features", self._chosen(WORDS), ["data"], make)
+        settings = {**self._chosen(WORDS), "views": self.settings.views()}
+        found = self.run.stage("text-features", settings, ["data"], make)
         learned = part(found, "tfidf")
         X = csr_from_arrays(found, "X")
         check_rows(features(X), data.Y)
@@ -226,12 +228,16 @@ class Training:
         settings = {**self._chosen((*ENCODER, "precision")), **self._encoder_files()}
         return np.asarray(self.run.stage("embedding", settings, ["data"], make)["vectors"])
 
-    def rankers(self, X: Features, data: Data, head: LabelWeights | None = None) -> list[Ranker]:
+    def rankers(
+        self, X: Features, data: Data, head: LabelWeights | None = None, views: Sequence[View] = ()
+    ) -> list[Ranker]:
         """The refined trees from Φ_cat and their rankers; `head` is what W makes of Φ_cat."""
         chosen = self.settings
 
         def make() -> dict[str, np.ndarray]:
-            made = train_forest(X, data.Y, data.weights, chosen, self.threads, self.report, None, head)
+            made = train_forest(
+                X, data.Y, data.weights, chosen, self.threads, self.report, None, head, views
+            )
             arrays = {"count": np.array([len(made)])}
             for number, ranker in enumerate(made):
                 arrays |= prefixed(str(number), ranker.arrays())

@@ -1,8 +1,9 @@
 import pytest
 
 import treetop
-from treetop.config import LONG_TEXTS, SHORT_TEXTS, LinearSettings
+from treetop.config import LinearSettings
 from treetop.features.length import LOOKED_AT, with_ngrams
+from treetop.notation import LONG_TEXTS, SHORT_TEXTS
 
 SHORT, LONG = "a few words", "many words " * 80
 

@@ -11,11 +11,12 @@ from typing import Any
 import treetop
 from treetop import presets, store
 from treetop.cli import screen
-from treetop.config import make_settings, parse_assignment
+from treetop.config import make_settings
 from treetop.data import Dataset, Split, open_data
 from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
 from treetop.models import KINDS
+from treetop.notation import parse_assignment
 from treetop.progress import reporter
 from treetop.ranking.combining import COMBINE
 

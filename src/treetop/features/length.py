@@ -8,7 +8,8 @@ from itertools import chain, islice
 from statistics import median
 from typing import TypeVar
 
-from treetop.config import LONG_TEXTS, SHORT_TEXTS, LinearSettings
+from treetop.config import LinearSettings
+from treetop.notation import LONG_TEXTS, SHORT_TEXTS
 
 Settings = TypeVar("Settings", bound=LinearSettings)
 LOOKED_AT = 1000

@@ -173,7 +173,12 @@ class Tfidf:
     @property
     def features(self) -> int:
         """Number of features."""
-        return sum(one.features for one in self.fitted)
+        return sum(self.widths)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of features of each analyser."""
+        return [one.features for one in self.fitted]
 
     def feature_name(self, feature: int) -> str:
         """Name of a feature."""

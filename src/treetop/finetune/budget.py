@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from treetop.config import parse_budget
 from treetop.errors import TreetopError
+from treetop.notation import parse_budget
 
 # Each level gets this many times the steps of the one above: 300/400/600 and the like.
 GROWTH = math.sqrt(2)

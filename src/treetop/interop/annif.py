@@ -29,9 +29,10 @@ from annif.exception import ConfigurationException, NotInitializedException, Not
 from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 from treetop import presets
-from treetop.config import make_settings, parse_assignment
+from treetop.config import make_settings
 from treetop.errors import TreetopError
 from treetop.models import KINDS, load_model
+from treetop.notation import parse_assignment
 
 MODEL = "treetop-model"
 CORPUS = "treetop-train.jsonl.gz"  # Annif's `--cached` trains on it again

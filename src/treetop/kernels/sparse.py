@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, void
+from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, u1, void
 
 
 @kernel(
@@ -66,6 +66,35 @@ def place_rows(
             out_indices[to] = indices[place] + shift
             out_data[to] = scales[row] * data[place]
             to += 1
+
+
+@kernel(void(const(i8), const(i4), i8, i8, const(u1), array(i8)))
+def count_seen(indptr, indices, first, last, seen, counts):
+    """How many values of each row are in columns that are `seen`."""
+    for row in range(first, last):
+        count = 0
+        for place in range(indptr[row], indptr[row + 1]):
+            count += seen[indices[place]]
+        counts[row] = count
+
+
+@kernel(
+    void(
+        *(const(i8), const(i4), const(f4), i8, i8, const(u1), const(i8), f4),
+        *(array(i4), array(f4)),
+    )
+)
+def copy_seen(
+    indptr, indices, data, first, last, seen, starts, scale, out_indices, out_data
+):  # fmt: skip
+    """Copy the values in columns that are `seen` to each row's start, scaled."""
+    for row in range(first, last):
+        to = starts[row]
+        for place in range(indptr[row], indptr[row + 1]):
+            if seen[indices[place]]:
+                out_indices[to] = indices[place]
+                out_data[to] = scale * data[place]
+                to += 1
 
 
 @helper
