@@ -20,7 +20,7 @@ def table(settings: type) -> list[str]:
         elif match := FIELD.match(line) or PLAIN.match(line):
             name, kind, default, meaning = (*match.groups(), "")[:4]
             kind = kind.replace("|", "or")
-            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning} |")
+            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning.replace("|", chr(92) + "|")} |")
     return lines
 
 
