@@ -12,10 +12,10 @@ MARKS = ("<!-- transformer figures -->", "<!-- end of transformer figures -->")
 MEASURES = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5")
 RUNS = {
     "same-budget": "eurlex57k, MiniLM, 300/400/600 steps of 256 × 256 tokens",
-    "mpnet-512": "eurlex57k, mpnet-base, 512 tokens, 300/400/900 steps, chosen on dev",
-    "bge-512": "eurlex57k, bge-small, 512 tokens, 300/400/900 steps (GPU shared)",
-    "cooking": "cooking, beginnings counted too (on a fifth of the training set)",
-    "debian-debtags": "debian-debtags, beginnings counted too (on a fifth of the training set)",
+    "mpnet-512": "eurlex57k, mpnet-base, 512 tokens, 300/400/900 steps, 6 trees, chosen on dev",
+    "bge-512": "eurlex57k, bge-small, 512 tokens, 300/400/900 steps, other `ngrams` (GPU shared)",
+    "cooking": "cooking, defaults (GPU shared)",
+    "debian-debtags": "debian-debtags, defaults (GPU shared)",
     "frozen-cooking": "cooking, encoder as it comes, no GPU",
     "frozen-debian-debtags": "debian-debtags, encoder as it comes, no GPU",
 }

@@ -19,8 +19,8 @@ def table(settings: type) -> list[str]:
             lines.append(f"| **{line.strip('# ')}** | | | |")
         elif match := FIELD.match(line) or PLAIN.match(line):
             name, kind, default, meaning = (*match.groups(), "")[:4]
-            kind = kind.replace("|", "or")
-            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning.replace("|", chr(92) + "|")} |")
+            kind, meaning = kind.replace("|", "or"), meaning.replace("|", "\\|")
+            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning} |")
     return lines
 
 
