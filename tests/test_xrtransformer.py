@@ -82,7 +82,8 @@ def test_trees_may_see_different_words(encoder, tmp_path):
     model = treetop.XRTransformer(**settings).fit(texts, labels)
     used = [set(np.flatnonzero(np.diff(one.weights.row_ptr))) for one in model.rankers_]
     words = model.tfidf_.widths[0]
-    assert used[0] and max(used[0]) < words <= min(used[1])
+    assert used[0]
+    assert max(used[0]) < words <= min(used[1])
     model.save(tmp_path / "m")
     loaded = treetop.load(str(tmp_path / "m"))
     assert same(loaded.predict_scores(texts, 5), model.predict_scores(texts, 5))
