@@ -412,7 +412,7 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
     fit()
     cases = [
         ({}, []),
-        ({"trees": 2}, ["rankers"]),
+        ({"trees": 4}, ["rankers"]),
         ({"beam": 20}, ["rankers"]),
         ({"learning_rate": 1e-3}, ["level-1", "level-2", "rankers"]),
         ({"max_length": 8}, ["tokens", "level-1", "level-2", "rankers"]),

@@ -11,10 +11,12 @@ from treetop.errors import TreetopError
 # A unit, the shortest and the longest n-gram, and how many characters are read: None is all.
 Counted = tuple[str, tuple[int, int], int | None]
 
-# What `ngrams` is by default. What a long text is about stands at its beginning, in a title if it has
-# one: words and pairs of that part are features of their own. Trees that read differently err
-# differently: one sees the whole and its beginning, one only the whole, one only beginnings.
-SHORT_TEXTS = "word:1-2"
+# What `ngrams` is by default, by the length of the texts. Trees that read differently err differently.
+# In a title every letter counts: one tree sees words and pairs, one words and letters, one letters.
+TITLES = "word:1-2|word:1+char:4|char:4"
+# What a longer text is about stands at its beginning, in a title if it has one: words of that part are
+# features of their own, which two of the trees see.
+SHORT_TEXTS = "word:1-2|word:1+word:1@60|word:1-2+word:1-2@60"
 LONG_TEXTS = "word:1-2+word:1-2@300|word:1-2|word:1-2@300+word:1-2@800"
 
 

@@ -159,7 +159,7 @@ def test_a_transformer_is_trained_resumed_and_used(trained, encoder, tmp_path):
     assert b"keeps the run" in done.stdout
     level = tmp_path / "m.run" / "member-0" / "level-1.safetensors"
     written = level.stat().st_mtime_ns
-    again = treetop(*common, *BRIEF, "--set", "trees=1", "--resume")
+    again = treetop(*common, *BRIEF, "--set", "trees=4", "--resume")
     assert again.returncode == 0, again.stderr.decode()
     assert level.stat().st_mtime_ns == written
     assert (tmp_path / "m" / "history.jsonl").read_text().count("loss") > 0

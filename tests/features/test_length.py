@@ -3,22 +3,23 @@ import pytest
 import treetop
 from treetop.config import LinearSettings
 from treetop.features.length import LOOKED_AT, with_ngrams
-from treetop.notation import LONG_TEXTS, SHORT_TEXTS
+from treetop.notation import LONG_TEXTS, SHORT_TEXTS, TITLES
 
-SHORT, LONG = "a few words", "many words " * 80
+TITLE, SHORT, LONG = "a few words", "some words " * 20, "many words " * 80
 
 
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
+        ([TITLE] * 5, TITLES),
         ([SHORT] * 5, SHORT_TEXTS),
         ([LONG] * 5, LONG_TEXTS),
         ([SHORT, LONG, LONG], LONG_TEXTS),
-        ([], SHORT_TEXTS),
+        ([], TITLES),
         ([SHORT] * LOOKED_AT + [LONG] * 9999, SHORT_TEXTS),
     ],
 )
-def test_long_texts_have_their_beginnings_counted_too(texts, expected):
+def test_what_is_counted_depends_on_how_long_texts_are(texts, expected):
     settings, same = with_ngrams(LinearSettings(), texts)
     assert settings.ngrams == expected
     assert same is texts

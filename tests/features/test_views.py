@@ -39,6 +39,19 @@ def test_no_view_where_all_trees_see_all():
     assert views_of([[0, 1], [1, 0]], [3, 4]) == []
 
 
+def test_what_no_text_has_is_not_seen():
+    assert views_of([[0, 1], [1], [0]], [3, 0]) == []
+    two = views_of([[0, 1], [2], [1]], [3, 0, 4])
+    assert [view.seen.tolist() for view in two] == [[1] * 3 + [0] * 4, [0] * 3 + [1] * 4]
+    assert [view.scale for view in two] == [pytest.approx(2**0.5)] * 2
+
+
+def test_texts_too_short_for_some_ngrams():
+    made = treetop.XRLinear(ngrams="word:1|char:4").fit(["a b", "b c", "c"], [["x"], ["y"], ["x"]])
+    assert len(made.rankers_) == 1
+    assert made.predict(["a"], 1)[0][0][0] == "x"
+
+
 @pytest.mark.parametrize("tree", ["flat", "4-16-L"])
 def test_trees_with_views_are_models_of_their_own_averaged(corpus, tree):
     texts, labels = corpus

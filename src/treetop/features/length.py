@@ -9,12 +9,12 @@ from statistics import median
 from typing import TypeVar
 
 from treetop.config import LinearSettings
-from treetop.notation import LONG_TEXTS, SHORT_TEXTS
+from treetop.notation import LONG_TEXTS, SHORT_TEXTS, TITLES
 
 Settings = TypeVar("Settings", bound=LinearSettings)
 LOOKED_AT = 1000
-# Characters of a text that is more than its beginning.
-LONG = 600
+# Characters of a text that is more than a title, and of one that is much more than its beginning.
+SHORT, LONG = 150, 600
 
 
 def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Iterable[str]]:
@@ -23,6 +23,6 @@ def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Ite
         return settings, texts
     stream = iter(texts)
     first = list(islice(stream, LOOKED_AT))
-    lengths = [len(text) for text in first if isinstance(text, str)]
-    chosen = LONG_TEXTS if lengths and median(lengths) >= LONG else SHORT_TEXTS
+    length = median([len(text) for text in first if isinstance(text, str)] or [0])
+    chosen = TITLES if length < SHORT else SHORT_TEXTS if length < LONG else LONG_TEXTS
     return replace(settings, ngrams=chosen), chain(first, stream) if stream is texts else texts

@@ -119,10 +119,6 @@ def fit_analyser(
     levels = count_levels(spool.blocks, tokens.known, longest, least, threads)
     chosen = choose(levels, shortest, least, most, analyser.max_features)
     table, new_ids, spelling = build_table(tokens, levels, chosen)
-    if not spelling.size:
-        raise TreetopError(
-            "no feature is left: the texts are empty or min_df and max_df exclude everything"
-        )
     names = (tokens.name(token) for token in np.flatnonzero(new_ids >= 0).tolist())
     frequencies = np.empty(len(spelling), np.int64)
     for level, feature in zip(levels, chosen, strict=True):
@@ -214,6 +210,10 @@ class Tfidf:
             for one in zip(self.analysers, tables, spools, strict=True)
         ]
         self.fitted = tuple(fitted for fitted, _ in results)
+        if not self.features:
+            raise TreetopError(
+                "no feature is left: the texts are empty or min_df and max_df exclude everything"
+            )
         return [rows for _, rows in results]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -44,15 +44,18 @@ class View:
 def views_of(chosen: Sequence[Sequence[int]], widths: Sequence[int]) -> list[View]:
     """Views that see the analysers of these numbers, whose features are `widths` columns each.
 
-    None if all see everything.
+    None if all see everything. One that would see nothing is left out: texts too short for its n-grams.
     """
-    if all(len(view) == len(widths) for view in chosen):
+    filled = [[analyser for analyser in view if widths[analyser]] for view in chosen]
+    filled = [view for view in filled if view]
+    used = {analyser for view in filled for analyser in view}
+    if all(len(view) == len(used) for view in filled):
         return []
     ends = np.cumsum([0, *widths])
     made = []
-    for view in chosen:
+    for view in filled:
         seen = np.zeros(ends[-1], np.uint8)
         for analyser in view:
             seen[ends[analyser] : ends[analyser + 1]] = 1
-        made.append(View(seen, float(np.sqrt(len(widths) / len(view)))))
+        made.append(View(seen, float(np.sqrt(len(used) / len(view)))))
     return made
