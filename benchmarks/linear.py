@@ -193,7 +193,8 @@ def main() -> None:
     pythons = {"treetop": sys.executable, "sklearn": sys.executable}
     pythons.update(dict(item.split("=", 1) for item in chosen.python))
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results.update(machine=machine(), versions=versions(pythons), threads=2, seed=0)
+    known = {**results.get("versions", {}), **versions(pythons)}
+    results.update(machine=machine(), versions=known, threads=2, seed=0)
     for name in chosen.sets:
         work = chosen.work / name
         prepare(chosen.data / name, work)

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import treetop
+from treetop.explain.letters import told_by_words
 from treetop.explain.spans import spans_of
 from treetop.kernels import lookup
 from treetop.ranking.path import path_to
@@ -211,3 +212,31 @@ def test_a_word_stands_once_whatever_it_was_counted_for(texts_and_labels):
     raw = one.paths[0].nodes[0].raw
     parts = sum(word.value for word in one.words) + one.other_words + one.encoder + one.bias
     assert parts == pytest.approx(raw, abs=1e-4)
+
+
+def test_letters_are_told_by_the_words_they_stand_in(texts_and_labels):
+    made = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
+    one = made.explain("red apple, sky boat!", k=1)[0]
+    assert {word.name for word in one.words} <= {"red", "apple", "sky", "boat"}
+    raw = np.mean([path.nodes[0].raw for path in one.paths])
+    assert one.word_sum + one.encoder + one.bias == pytest.approx(raw, abs=1e-4)
+    assert abs(one.other_words) < 1e-6
+
+
+def test_a_model_that_reads_letters_alone_tells_of_letters(texts_and_labels):
+    made = treetop.XRLinear(ngrams="char:3", tree="flat").fit(*texts_and_labels)
+    assert all(len(word.name) == 3 for word in made.explain("apple boat", k=1)[0].words)
+
+
+def test_a_piece_is_shared_by_the_words_it_touches():
+    sums = {("d ap", "char", True): 0.9, ("red", "word", True): 1.0, ("!!", "char", True): 0.5}
+    sums[("zz", "char", True)] = 0.25
+    reach = dict.fromkeys(sums, 99)
+    told = told_by_words("Red apple !!", sums, reach)
+    assert told == {
+        ("red", "word", True): pytest.approx(1.3),
+        ("apple", "word", True): pytest.approx(0.6),
+        ("!!", "char", True): 0.5,
+        ("zz", "char", True): 0.25,
+    }
+    assert reach[("apple", "word", True)] == 99

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
+from treetop.explain.letters import Key, told_by_words
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
 from treetop.features.tokens import beginning
@@ -58,20 +59,23 @@ def words_of(
 ) -> list[Word]:
     """The `most` words that add most, and where they stand.
 
-    What an n-gram adds anywhere and what it adds for standing at the beginning is one sum.
+    What an n-gram adds anywhere and what it adds for standing at the beginning is one sum. In a model
+    that reads words, what letters add is told by words too.
     """
     found = np.flatnonzero(values)
     if model.tfidf_ is None or text is None:
         order = found[np.argsort(-np.abs(values[found]), kind="stable")][:most]
         return [Word(f"feature {features[at]}", float(values[at])) for at in order]
-    sums: dict[tuple[str, str, bool], float] = {}
-    reach: dict[tuple[str, str, bool], int] = {}
+    sums: dict[Key, float] = {}
+    reach: dict[Key, int] = {}
     for at in found.tolist():
         feature = int(features[at])
         unit, lowercase, first = manner_of(model, feature)
         key = (model.tfidf_.feature_name(feature), unit, lowercase)
         sums[key] = sums.get(key, 0.0) + float(values[at])
         reach[key] = max(reach.get(key, 0), len(text) if first is None else first)
+    if any(one.analyser.unit == "word" for one in getattr(model.tfidf_, "fitted", ())):
+        sums = told_by_words(text, sums, reach)
     best = sorted(sums, key=lambda key: -abs(sums[key]))[:most]
     return [Word(key[0], sums[key], spans_of(beginning(text, reach[key]), *key)) for key in best]
 
