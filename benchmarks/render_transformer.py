@@ -14,8 +14,8 @@ RUNS = {
     "same-budget": "eurlex57k, MiniLM, 300/400/600 steps of 256 × 256 tokens",
     "mpnet-512": "eurlex57k, mpnet-base, 512 tokens, 300/400/900 steps, 6 trees, chosen on dev",
     "bge-512": "eurlex57k, bge-small, 512 tokens, 300/400/900 steps, other `ngrams` (GPU shared)",
-    "cooking": "cooking, defaults (GPU shared)",
-    "debian-debtags": "debian-debtags, defaults (GPU shared)",
+    "cooking": "cooking, `ngrams=word:1-2` (GPU shared)",
+    "debian-debtags": "debian-debtags, `ngrams=word:1-2` (GPU shared)",
     "frozen-cooking": "cooking, encoder as it comes, no GPU",
     "frozen-debian-debtags": "debian-debtags, encoder as it comes, no GPU",
 }
