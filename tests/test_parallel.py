@@ -94,3 +94,17 @@ def test_a_later_result_or_its_error():
     failing = parallel.Later(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failing.result()
+
+
+def test_memory_is_given_back_where_the_c_library_can(monkeypatch):
+    asked = []
+
+    class Glibc:
+        malloc_trim = staticmethod(asked.append)
+
+    for library in (Glibc, object(), None):
+        monkeypatch.setattr(parallel, "c_library", lambda library=library: library)
+        parallel.give_back()
+    assert asked == [0]
+    monkeypatch.undo()
+    parallel.give_back()

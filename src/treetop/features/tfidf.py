@@ -150,6 +150,7 @@ class Tfidf:
     def fit_transform(self, texts: Iterable[str]) -> sp.csr_matrix:
         """`fit` and `transform` of the same texts, which are read only once."""
         parts = [stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)]
+        parallel.give_back()
         return side_by_side(parts, self.threads)
 
     def transform(self, texts: Iterable[str]) -> sp.csr_matrix:

@@ -149,6 +149,7 @@ def solve_level(
 
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
     made = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    parallel.give_back()
     by_cluster: list[list[tuple[int, ClusterWeights]]] = [[] for _ in range(child_ptr.size - 1)]
     for task, weights in zip(tasks, made, strict=True):
         by_cluster[task.cluster].append((task.first_child, weights))
