@@ -39,24 +39,29 @@ def train_forest(
 
     With `views`, a tree and its rankers see one of them.
     """
-    common = None
-    if tree is None:
-        report.step("label tree")
-        common = None if views else label_features(X, Y, weights, settings, threads)
+    if tree is None and is_flat(settings, Y.shape[1]):
+        tree = trees.flat(Y.shape[1])
     count = settings.trees
-    if tree is not None or is_flat(settings, Y.shape[1]):
+    if tree is not None:
         count = min(count, max(1, len(views)))  # another one would be the same
     side_by_side = threads >= THREADS_A_TREE * count
+    common = None
+    if tree is None and not views:
+        report.step("label tree")
+        common = label_features(X, Y, weights, settings, threads)
 
     def train(number: int, _: np.ndarray) -> Ranker:
         seed, share = settings.seed + number, -(-threads // count) if side_by_side else threads
+        said = Silent() if side_by_side else report
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, share)
         label_tree = tree
         if label_tree is None:
-            Z = common or label_features(seen, Y, weights, settings, share)
+            Z = common
+            if Z is None:
+                said.step("label tree")
+                Z = label_features(seen, Y, weights, settings, share)
             label_tree = build_tree(Z, settings, seed, share)
-        said = Silent() if side_by_side else report
         ranker = train_ranker(seen, Y, label_tree, settings.ranker(), seed, share, said, weights, head)
         if view is None:
             return ranker
@@ -82,10 +87,8 @@ def label_features(
 
 
 def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
-    """The label tree that the settings describe."""
+    """The label tree that the settings describe, which is not flat."""
     labels = Z.rows
-    if is_flat(settings, labels):
-        return trees.flat(labels)
     common = (settings.tree_passes, seed, threads, settings.tree_features)
     if settings.tree != "auto":
         return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)

@@ -30,10 +30,11 @@ def told_by_words(text: str, sums: dict[Key, float], reach: dict[Key, int]) -> d
             value, touched = sums[key] / len(spans), touching(span, words, starts)
             if not touched:
                 told[key] = told.get(key, 0.0) + value
+            common = sum(letters for _, letters in touched)
             for (start, end), letters in touched:
                 name = text[start:end].lower() if key[2] else text[start:end]
                 word = (name, "word", key[2])
-                told[word] = told.get(word, 0.0) + value * letters / sum(n for _, n in touched)
+                told[word] = told.get(word, 0.0) + value * letters / common
                 reach[word] = max(reach.get(word, 0), reach[key])
         if not spans:
             told[key] = sums[key]
