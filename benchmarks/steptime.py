@@ -20,7 +20,7 @@ from treetop.config import TransformerSettings
 from treetop.features.attention import never_wait
 from treetop.features.devices import DeviceRagged, pick_device, pick_precision
 from treetop.features.encoder import Encoder
-from treetop.features.pretrained import find_encoder
+from treetop.features.sources import find_encoder
 from treetop.features.subwords import Ragged
 from treetop.finetune.batches import Batches
 from treetop.finetune.head import Head

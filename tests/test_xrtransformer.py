@@ -17,6 +17,7 @@ from treetop.errors import TreetopError  # noqa: E402
 from treetop.finetune import level as level_module  # noqa: E402
 from treetop.finetune.curriculum import Curriculum  # noqa: E402
 from treetop.progress import Silent  # noqa: E402
+from treetop.store import read_arrays  # noqa: E402
 
 BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6-L", "threads": 2}
 
@@ -176,6 +177,41 @@ def test_every_label_is_learned_on_or_the_shortlist_alone(encoder, loss):
         losses_at_the_labels(encoder, tune_shortlist=which, **brief) for which in ("all", "beam")
     )
     assert every[0] > 1.2 * few[0]
+
+
+class Names(Silent):
+    def __init__(self):
+        self.names = []
+
+    def step(self, name, total=None):
+        self.names.append(name)
+        return super().step(name, total)
+
+
+def test_where_all_nodes_are_learned_on_none_are_predicted(encoder):
+    steps = {}
+    for which in ("all", "beam"):
+        report = Names()
+        model = treetop.XRTransformer(encoder=encoder, **BRIEF, tune_shortlist=which)
+        model.fit(*documents(), report=report)
+        steps[which] = report.names
+    assert "matcher, level 1 of 2" in steps["beam"]
+    assert not [name for name in steps["all"] if name.startswith("matcher")]
+    # texts are read while torch and the model are being imported
+    assert steps["all"].index("tokens") < steps["all"].index("encoder")
+
+
+def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
+    encoder = save_encoder(tmp_path / "short", max_position_embeddings=8)
+    texts, labels = documents()
+    texts = [" ".join([text] * 5) for text in texts]
+    for choice in ({}, {"fine_tune": False}):
+        run = tmp_path / f"run{len(choice)}"
+        settings = {"encoder": encoder, **BRIEF, "max_length": 32, **choice}
+        model = treetop.XRTransformer(**settings).fit(texts, labels, run=run)
+        assert model.encoder_.max_length == 8
+        assert np.diff(read_arrays(run / "tokens.safetensors")["ptr"]).max() == 8
+        assert model.predict(texts[:1])[0]
 
 
 def test_a_share_of_the_heads_scores_is_in_the_labels(encoder, fitted):
@@ -414,6 +450,7 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
         ({}, []),
         ({"trees": 4}, ["rankers"]),
         ({"beam": 20}, ["rankers"]),
+        ({"lambda_": 1.0, "dense_weight": 1.0}, ["rankers"]),
         ({"learning_rate": 1e-3}, ["level-1", "level-2", "rankers"]),
         ({"max_length": 8}, ["tokens", "level-1", "level-2", "rankers"]),
         ({"first_tree": "5-L"}, ["first-tree", "level-1", "level-2", "rankers"]),

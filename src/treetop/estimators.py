@@ -27,7 +27,8 @@ from treetop.parallel import Later, short_turns, thread_count
 from treetop.progress import Silent
 from treetop.ranking.weights import LabelWeights
 from treetop.runs import history_text
-from treetop.training import Data, Training
+from treetop.training import Training
+from treetop.training_data import Data, read_data
 
 Linear = TypeVar("Linear", bound="XRLinear")
 Transformer = TypeVar("Transformer", bound="XRTransformer")
@@ -134,7 +135,7 @@ class XRTransformer(Estimator):
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training = Training(settings, thread_count(settings.threads), report)
-        data = training.read(X, y, label_names, sample_weight, validation)
+        data = read_data(settings, X, y, label_names, sample_weight, validation)
         training.settings, _ = with_ngrams(settings, data.texts)
         training.open_run(run, resume, data)
         try:
@@ -162,17 +163,20 @@ class XRTransformer(Estimator):
     def _learn(self, training: Training, data: Data) -> None:
         """Algorithm 2."""
         settings, Y = training.settings, data.Y
-        opening = Later(training.open_encoder)  # to import torch takes as long as to read the words
+        tokenizer = Later(training.open_tokenizer)
+        # To import torch and models takes as long as to read the texts.
+        opening = Later(lambda: training.open_encoder(tokenizer.result()))
         with short_turns():
             vectoriser, tfidf, held_tfidf = training.text_features(data)
             first = training.first_tree(tfidf, data) if settings.fine_tune else None
+            ahead = training.tokens_ahead(tokenizer.result(), data)
         training.report.step("encoder")
         encoder = opening.result()
-        if first is not None:
-            tree, levels = first
-            vectors, head = training.fine_tune(encoder, tfidf, held_tfidf, tree, levels, data)
+        tokens = training.tokens_for(encoder, ahead, data)
+        if first is not None and tokens is not None:
+            vectors, head = training.fine_tune(encoder, tokens, tfidf, held_tfidf, *first, data)
         else:
-            vectors, head = training.embed(encoder, data), None
+            vectors, head = training.embed(encoder, tokens, data), None
         center = center_of(vectors) if settings.center else None
         X = cat(tfidf[:, : words_seen(settings)], vectors, settings.dense_weight, center)
         if head is not None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,13 +13,12 @@ import scipy.sparse as sp
 from treetop.config import RankerSettings, TransformerSettings
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
-from treetop.features.open_encoder import is_word_vectors, open_encoder
-from treetop.features.subwords import Ragged
+from treetop.features.open_encoder import is_word_vectors, open_encoder, open_tokenizer
+from treetop.features.subwords import Ragged, tokenize
 from treetop.features.tfidf import Tfidf
-from treetop.features.tokens import check_text
 from treetop.features.views import View
 from treetop.forest import label_features, train_forest
-from treetop.inputs import check_rows, is_label_matrix, read_labels, read_weights
+from treetop.inputs import check_rows
 from treetop.labels import tree as trees
 from treetop.labels.tree import Tree
 from treetop.progress import Silent
@@ -27,6 +26,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runs import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
 from treetop.store import part, prefixed
+from treetop.training_data import Data
 
 WORDS = (
     *("ngrams", "min_df", "max_df", "max_features", "sublinear", "stop_words", "lowercase"),
@@ -35,37 +35,26 @@ WORDS = (
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
 RANKER = tuple(one.name for one in fields(RankerSettings))
 # What the rankers that make P need: their beam is tune_beam, their shortlist M.
-MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))
+MATCHER = (
+    *(name for name in RANKER if name not in ("beam", "shortlist", "head_share")),
+    *("tune_beam", "dense_weight", "center"),
+)
+BOOTSTRAP = ("passes", "tolerance", "threshold", "max_weights")
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
-    *(
-        "budget",
-        "batch",
-        "learning_rate",
-        "head_learning_rate",
-        "warmup",
-        "weight_decay",
-        "clip",
-        "dropout",
-    ),
-    *("tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_beam", "bootstrap"),
-    "tune_shortlist",
-    "bootstrap_first",
-    *("validate_every", "patience", "precision", "dense_weight", "center", "seed"),
+    *("budget", "batch", "learning_rate", "head_learning_rate", "warmup", "weight_decay", "clip"),
+    *("dropout", "tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_shortlist"),
+    *("bootstrap", "bootstrap_first", "validate_every", "patience", "precision", "seed"),
 )
 
 
-@dataclass(frozen=True)
-class Data:
-    """Documents to learn from, and those held back if any."""
+class Tokens(NamedTuple):
+    """Token ids of the documents and of those held back, and where they are cut."""
 
-    texts: list[str]
-    Y: sp.csr_matrix
-    classes: np.ndarray
-    weights: np.ndarray | None
-    held_texts: list[str]
-    held_labels: sp.csr_matrix
+    own: Ragged
+    held: Ragged
+    length: int
 
 
 class Training:
@@ -75,38 +64,6 @@ class Training:
         self.settings, self.threads, self.report = settings, threads, report
         self.run = Run()
         self.history: list[dict[str, Any]] = []
-
-    def read(
-        self, texts: Iterable[str], y: Any, names: Sequence[str] | None, weights: Any,
-        validation: tuple[Any, Any] | None,
-    ) -> Data:  # fmt: skip
-        """Documents, labels, weights, and the documents held back: given, or a share of all."""
-        texts = checked_texts(texts)
-        Y, classes = read_labels(y, names)
-        if len(texts) != Y.shape[0]:
-            raise TreetopError(
-                f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
-            )
-        counts = read_weights(weights, len(texts))
-        if counts is not None and not counts.all():
-            kept = np.flatnonzero(counts)
-            texts, Y, counts = [texts[row] for row in kept], Y[kept], counts[kept]
-        if validation is not None:
-            held_texts = checked_texts(validation[0])
-            held = known_labels(validation[1], classes)
-            if len(held_texts) != held.shape[0]:
-                raise TreetopError(
-                    f"validation: {len(held_texts)} documents but labels for {held.shape[0]}"
-                )
-            return Data(texts, Y, classes, counts, held_texts, held)
-        out = held_rows(len(texts), self.settings.validation, self.settings.seed)
-        kept = np.setdiff1d(np.arange(len(texts)), out)
-        if out.size == 0:
-            return Data(texts, Y, classes, counts, [], Y[:0])
-        return Data(
-            [texts[row] for row in kept], Y[kept], classes, None if counts is None else counts[kept],
-            [texts[row] for row in out], Y[out],
-        )  # fmt: skip
 
     def open_run(self, folder: str | Path | None, resume: bool, data: Data) -> None:
         """Remember stages in a folder."""
@@ -158,42 +115,59 @@ class Training:
         settings = {**self._chosen(LABEL_FEATURES), "sizes": sizes}
         return Tree.from_arrays(self.run.stage("first-tree", settings, ["text-features"], make)), levels
 
-    def open_encoder(self) -> Any:
+    def open_tokenizer(self) -> Any:
+        """The encoder's tokenizer; None if it has none."""
+        return open_tokenizer(self.settings.encoder)
+
+    def open_encoder(self, tokenizer: Any) -> Any:
         """Φ_dnn with the weights it came with."""
         chosen = self.settings
         if is_word_vectors(chosen.encoder) and chosen.fine_tune:
             raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
         return open_encoder(
             chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
-            chosen.precision, to_learn=True,
+            chosen.precision, to_learn=True, tokenizer=tokenizer,
         )  # fmt: skip
 
-    def tokens(self, encoder: Any, data: Data) -> tuple[Ragged, Ragged]:
-        """Token ids of the documents, and of those held back."""
+    def tokens(self, tokenizer: Any, length: int, data: Data) -> Tokens:
+        """Token ids of the documents, and of those held back, cut to `length`."""
 
         def make() -> dict[str, np.ndarray]:
             self.report.step("tokens")
-            own, held = encoder.tokens(data.texts), encoder.tokens(data.held_texts)
+            own, held = (tokenize(tokenizer, texts, length) for texts in (data.texts, data.held_texts))
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
-        length = {"length": encoder.max_length}
-        settings = {**self._chosen(("encoder",)), **length, **self._encoder_files()}
+        settings = {**self._chosen(("encoder",)), "length": length, **self._encoder_files()}
         found = self.run.stage("tokens", settings, ["data"], make)
-        return Ragged(found["ids"], found["ptr"]), Ragged(found["held.ids"], found["held.ptr"])
+        own, held = Ragged(found["ids"], found["ptr"]), Ragged(found["held.ids"], found["held.ptr"])
+        return Tokens(own, held, length)
+
+    def tokens_ahead(self, tokenizer: Any, data: Data) -> Tokens | None:
+        """Token ids while the model is still being opened, as long as the tokenizer allows."""
+        if tokenizer is None:
+            return None
+        return self.tokens(tokenizer, min(self.settings.max_length, tokenizer.model_max_length), data)
+
+    def tokens_for(self, encoder: Any, ahead: Tokens | None, data: Data) -> Tokens | None:
+        """Those made ahead, or new ones if the model has places for fewer."""
+        if ahead is None or encoder.max_length == ahead.length:
+            return ahead
+        return self.tokens(encoder.tokenizer, encoder.max_length, data)
 
     def fine_tune(
-        self, encoder: Any, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree, levels: int, data: Data
-    ) -> tuple[np.ndarray, LabelWeights | None]:
+        self, encoder: Any, tokens: Tokens, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree,
+        levels: int, data: Data,
+    ) -> tuple[np.ndarray, LabelWeights | None]:  # fmt: skip
         """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn at the end, and the labels' W."""
         from treetop.features.devices import pick_device, pick_precision
         from treetop.finetune.checkpoint import Keeper
         from treetop.finetune.curriculum import Curriculum, Documents
 
-        own, held = self.tokens(encoder, data)
-        train = Documents(X, own, data.Y, data.weights)
-        held_back = Documents(held_X, held, data.held_labels) if data.held_texts else None
-        settings = {**self._chosen((*ENCODER, *FINE_TUNING, *MATCHER)), **self._encoder_files()}
+        train = Documents(X, tokens.own, data.Y, data.weights)
+        held_back = Documents(held_X, tokens.held, data.held_labels) if data.held_texts else None
         chosen = self.settings
+        solver = MATCHER if chosen.tune_shortlist == "beam" else BOOTSTRAP
+        settings = {**self._chosen((*ENCODER, *FINE_TUNING, *solver)), **self._encoder_files()}
         keeper = Keeper(
             self.run, {**settings, "levels": levels}, ("first-tree", "tokens"),
             chosen.checkpoint_minutes, chosen.tensorboard,
@@ -214,16 +188,15 @@ class Training:
         self.history = keeper.history
         return learned
 
-    def embed(self, encoder: Any, data: Data) -> np.ndarray:
+    def embed(self, encoder: Any, tokens: Tokens | None, data: Data) -> np.ndarray:
         """Φ_dnn of the documents with the encoder as it came."""
 
         def make() -> dict[str, np.ndarray]:
-            if not hasattr(encoder, "tokens"):
+            if tokens is None:
                 self.report.step("embedding")
                 return {"vectors": encoder.embed_texts(data.texts)}
-            own, _ = self.tokens(encoder, data)
-            advance = self.report.step("embedding", encoder.batches(own))
-            return {"vectors": encoder.embed(own, advance)}
+            advance = self.report.step("embedding", encoder.batches(tokens.own))
+            return {"vectors": encoder.embed(tokens.own, advance)}
 
         settings = {**self._chosen((*ENCODER, "precision")), **self._encoder_files()}
         return np.asarray(self.run.stage("embedding", settings, ["data"], make)["vectors"])
@@ -262,33 +235,3 @@ class Training:
 
     def _chosen(self, names: Iterable[str]) -> dict[str, Any]:
         return {name: getattr(self.settings, name) for name in names}
-
-
-def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
-    """Documents to hold back, at random."""
-    count = round(share * documents)
-    if share and not 0 < count < documents:
-        raise TreetopError(f"validation={share} of {documents} documents leaves none on one side")
-    return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
-
-
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Texts as a list; anything else than a string is an error before any work is done."""
-    made = list(texts)
-    for number, text in enumerate(made):
-        check_text(text, number)
-    return made
-
-
-def known_labels(y: Any, classes: np.ndarray) -> sp.csr_matrix:
-    """Labels of validation documents as columns of the training's; others are left out."""
-    matrix = is_label_matrix(y)
-    if matrix and y.shape[1] != classes.size:
-        raise TreetopError(f"validation labels have {y.shape[1]} columns, expected {classes.size}")
-    Y, names = read_labels(y, list(map(str, classes)) if matrix else None)
-    numbers = {str(name): number for number, name in enumerate(classes)}
-    place = np.array([numbers.get(str(name), -1) for name in names])
-    found = sp.coo_matrix(Y)
-    kept = place[found.col] >= 0
-    cells = (found.row[kept], place[found.col[kept]])
-    return sp.csr_matrix((found.data[kept], cells), shape=(Y.shape[0], classes.size))

@@ -16,8 +16,9 @@ from torch import Tensor, nn
 from treetop.errors import TreetopError
 from treetop.features.attention import RECORDABLE, never_wait
 from treetop.features.devices import DeviceRagged, in_fitting_parts
-from treetop.features.pretrained import file_of, load_model, load_tokenizer, quiet
+from treetop.features.pretrained import load_model
 from treetop.features.replay import Replay
+from treetop.features.sources import file_of, load_tokenizer, quiet
 from treetop.features.subwords import Ragged, tokenize
 
 # Tokens that go through the encoder at once without gradients.
@@ -27,9 +28,12 @@ TOKENS_A_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
 class Encoder(nn.Module):
     """A transformer, its tokenizer and how token vectors become the text's vector."""
 
-    def __init__(self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1):
+    def __init__(
+        self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1,
+        tokenizer: Any = None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.tokenizer = load_tokenizer(source)
+        self.tokenizer = tokenizer or load_tokenizer(source)
         self.model: Any = load_model(source, dropout)
         self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:

@@ -26,20 +26,35 @@ def is_word_vectors(name: str) -> bool:
     return path.is_file() or (path / VECTORS_FILE).is_file()
 
 
+def is_exported(name: str) -> bool:
+    """Whether an encoder was exported to ONNX."""
+    return (Path(name) / "model.onnx").is_file()
+
+
+def open_tokenizer(name: str) -> Any:
+    """The tokenizer of a transformer, seconds before its model; None if an encoder is none."""
+    if is_word_vectors(name) or is_exported(name):
+        return None
+    require_torch()
+    from treetop.features.sources import find_encoder, load_tokenizer
+
+    return load_tokenizer(find_encoder(name))
+
+
 def open_encoder(
     name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str,
-    to_learn: bool,
+    to_learn: bool, tokenizer: Any = None,
 ) -> Any:  # fmt: skip
     """A `WordVectors`, an `OnnxEncoder`, or an `Encoder` on its device.
 
     All have `embed_texts`, `width` and `save`.
 
     One that is to learn or to be saved keeps float32 weights, whatever type it computes in. The
-    device of a saved model need not exist here.
+    device of a saved model need not exist here. `tokenizer`: one that was opened before.
     """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
-    if (Path(name) / "model.onnx").is_file():
+    if is_exported(name):
         from treetop.features.onnx_encoder import OnnxEncoder
 
         if to_learn:
@@ -48,7 +63,7 @@ def open_encoder(
     require_torch()
     from treetop.features.devices import pick_device, pick_precision
     from treetop.features.encoder import Encoder
-    from treetop.features.pretrained import find_encoder
+    from treetop.features.sources import find_encoder
 
     try:
         place = pick_device(device)
@@ -56,6 +71,6 @@ def open_encoder(
         if to_learn:
             raise
         place = pick_device("auto")
-    made = Encoder(find_encoder(name), pooling, max_length, dropout).to(place).eval()
+    made = Encoder(find_encoder(name), pooling, max_length, dropout, tokenizer).to(place).eval()
     made.compute = pick_precision(precision, place)
     return made if to_learn else made.to(made.compute)

@@ -67,12 +67,14 @@ class Curriculum:
         self.matcher_relevance = self.relevance
         if settings.cost_sensitive != settings.tune_cost_sensitive:
             self.matcher_relevance = all_levels(train.Y, tree, settings.cost_sensitive)
+        self.predicts = settings.tune_shortlist == "beam"
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
     def learn(self) -> tuple[np.ndarray, LabelWeights | None]:
         """Algorithm 1 at t = 1 … D̂, θ going on from level to level.
 
-        Φ_dnn at the end, and the labels' W if their level was learned.
+        Φ_dnn at the end, and the labels' W if their level was learned. Where a document learns on all
+        nodes P is not wanted: M are then the true parents, whose children W is bootstrapped on.
         """
         M = P = P_held = None
         vectors = np.zeros((0, self.encoder.width), np.float32)
@@ -83,7 +85,7 @@ class Curriculum:
             self.masters.restore(part(learned, "encoder"))
             vectors = np.asarray(learned["vectors"])
             self.center = center_of(vectors) if self.settings.center else None
-            if t < self.levels:
+            if t < self.levels and self.predicts:
                 X = self.phi_cat(self.train, vectors)
                 clusters = self.match(t, M, X)
                 P = self.top(clusters, t, X, P)
@@ -119,7 +121,7 @@ class Curriculum:
             t, self.encoder, self.masters, head,
             Targets(
                 positive_weights(R, settings.tune_cost_sensitive),
-                M if settings.tune_shortlist == "beam" else None, self.tree.child_ptr[t - 1],
+                M if self.predicts else None, self.tree.child_ptr[t - 1],
                 self.train.weights, self.device,
             ),
             self.tokens, Batches(self.train.tokens.lengths, settings.batch, settings.seed + t),
@@ -132,7 +134,7 @@ class Curriculum:
         self.report.step(f"embedding, level {t} of {self.levels}")
         learned = level.weights()
         learned["vectors"] = self.encoder.embed(self.train.tokens)
-        if self.held is not None:
+        if self.held is not None and self.predicts:
             learned["held"] = self.encoder.embed(self.held.tokens)
         return learned
 
