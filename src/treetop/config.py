@@ -74,9 +74,9 @@ class LinearSettings:
     trees: int = 3  # models with different trees, averaged; a flat one is there once a view
     # Rankers: ½‖w‖² + Σ C R̂ loss, C = 1/(2 lambda_)
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
-    lambda_: float = 0.35  # λ of the paper
-    alpha: float = 1.0  # α of the paper: weight of a negative
-    cost_sensitive: bool = False  # R̂ of the paper; False: every positive weighs 1
+    lambda_: float | None = None  # λ of the paper; null: 0.35, over labels a document if cost_sensitive
+    alpha: float = 0.5  # α of the paper: weight of a negative
+    cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     bias: float | None = None  # value of a constant feature; 0: none; null: 1 if flat, else 0
     passes: int = 20  # passes of coordinate descent at most
     tolerance: float = 0.3  # stop when no step is larger

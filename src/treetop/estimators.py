@@ -20,7 +20,7 @@ from treetop.features.length import with_ngrams
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
 from treetop.features.views import views_of
-from treetop.forest import train_forest
+from treetop.forest import train_forest, with_lambda
 from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
 from treetop.parallel import Later, short_turns, thread_count
@@ -69,6 +69,7 @@ class XRLinear(Estimator):
         report = report or Silent()
         threads = thread_count(settings.threads)
         Y, classes = read_labels(y, label_names)
+        settings = with_lambda(settings, Y)
 
         report.step("text features")
         if is_text(X):
@@ -136,7 +137,7 @@ class XRTransformer(Estimator):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training = Training(settings, thread_count(settings.threads), report)
         data = read_data(settings, X, y, label_names, sample_weight, validation)
-        training.settings, _ = with_ngrams(settings, data.texts)
+        training.settings, _ = with_ngrams(with_lambda(settings, data.Y), data.texts)
         training.open_run(run, resume, data)
         try:
             self._learn(training, data)

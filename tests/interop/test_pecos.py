@@ -142,6 +142,8 @@ def test_params_become_settings(tmp_path):
     found = read_params(HERE / "xlinear-params.json")
     assert found.model == "xr-linear"
     assert found.settings["lambda_"] == 0.5
+    assert not found.settings["cost_sensitive"]
+    assert found.settings["alpha"] == 1.0
     assert found.settings["score_transform"] == "l3-hinge"
     params = json.loads((HERE / "xtransformer-params.json").read_text())
     matcher = params["train_params"]["matcher_params_chain"]
@@ -155,6 +157,8 @@ def test_params_become_settings(tmp_path):
     path.write_text(json.dumps(params))
     found = read_params(path)
     assert found.model == "xr-transformer"
+    assert found.settings["tune_shortlist"] == "beam"
+    assert found.settings["cost_sensitive"] == found.settings["tune_cost_sensitive"]
     assert found.settings["budget"] == "300/400 steps"
     assert found.settings["batch"] == 256
     chain = "train_params.matcher_params_chain."

@@ -63,11 +63,11 @@ class Curriculum:
                 use_fused_layers(encoder)
         self.masters = Masters(encoder, precision)
         self.tokens = DeviceRagged(train.tokens, self.device, encoder.tokenizer.pad_token_id)
+        self.predicts = settings.tune_shortlist == "beam"
         self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)
         self.matcher_relevance = self.relevance
-        if settings.cost_sensitive != settings.tune_cost_sensitive:
+        if self.predicts and settings.cost_sensitive != settings.tune_cost_sensitive:
             self.matcher_relevance = all_levels(train.Y, tree, settings.cost_sensitive)
-        self.predicts = settings.tune_shortlist == "beam"
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
     def learn(self) -> tuple[np.ndarray, LabelWeights | None]:

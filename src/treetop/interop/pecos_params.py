@@ -103,7 +103,10 @@ def read_params(path: Path) -> Read:
             settings[setting] = converted(path, key, value, convert)
     settings |= together(joint, transformer)
     if transformer:
-        settings["head_learning_rate"] = None
+        settings |= {"head_learning_rate": None, "tune_shortlist": "beam"}
+    # What PECOS does unless it is told otherwise.
+    sensitive = settings.get("tune_cost_sensitive", False)
+    settings = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": sensitive, **settings}
     make_settings(settings, TransformerSettings if transformer else LinearSettings)
     return Read("xr-transformer" if transformer else "xr-linear", settings, ignored)
 
