@@ -75,7 +75,7 @@ class LinearSettings:
     # Rankers: ½‖w‖² + Σ C R̂ loss, C = 1/(2 lambda_)
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
     lambda_: float | None = None  # λ of the paper; null: 0.35, over labels a document if cost_sensitive
-    alpha: float = 0.5  # α of the paper: weight of a negative
+    alpha: float = 0.3  # α of the paper: weight of a negative
     cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     bias: float | None = None  # value of a constant feature; 0: none; null: 1 if flat, else 0
     passes: int = 20  # passes of coordinate descent at most
