@@ -24,11 +24,12 @@ STEPS = (300, 400, 600)
 KEPT = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5", "RP@5", "nDCG@5", "PSP@5")
 CLUSTER_SIZES = (4, 16, 64, 256)
 # What the defaults add to the paper's method stays out of the paper's studies.
-WORDS = {"ngrams": "word:1-2"}
+WORDS = {"ngrams": "word:1-2", "cost_sensitive": False, "lambda_": 0.35, "alpha": 1.0}
 PAPER = {
-    **WORDS, "tune_shortlist": "beam", "tune_cost_sensitive": True, "head_share": 0.0,
-    "dense_weight": 0.5,
+    **WORDS, "tune_shortlist": "beam", "tune_cost_sensitive": True, "tune_lambda": 0.5,
+    "tune_alpha": 1.0, "head_share": 0.0, "dense_weight": 0.5,
 }  # fmt: skip
+SUITED = {"cost_sensitive": True, "lambda_": None, "alpha": 0.3}
 
 
 def variants(labels, encoder, vectors):
@@ -50,8 +51,10 @@ def variants(labels, encoder, vectors):
         ("embedding", "TF-IDF", "xr-linear", WORDS),
         ("embedding", "Pre-Trained + TF-IDF", "xr-transformer", {**plain, "fine_tune": False}),
         ("embedding", "XR-Transformer", "xr-transformer", base),
-        ("cost", "XR-Linear", "xr-linear", {**WORDS, "cost_sensitive": False}),
+        ("cost", "XR-Linear", "xr-linear", WORDS),
         ("cost", "XR-Linear, cost-sensitive", "xr-linear", {**WORDS, "cost_sensitive": True}),
+        ("cost", "XR-Linear, cost-sensitive, λ by labels a document, α 0.3", "xr-linear",
+         {**WORDS, **SUITED}),
         ("cost", "XR-Transformer", "xr-transformer", {**base, "tune_cost_sensitive": False}),
         ("cost", "XR-Transformer, cost-sensitive fine-tuning", "xr-transformer", base),
         ("cost", "XR-Transformer, cost-sensitive throughout", "xr-transformer",

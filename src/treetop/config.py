@@ -146,9 +146,9 @@ class TransformerSettings(LinearSettings):
     clip: float = 1.0  # largest norm of a gradient
     dropout: float = 0.1  # share of values left out at random
     tune_loss: str = "squared-hinge"  # squared-hinge, hinge or bce
-    tune_lambda: float = 0.5  # λ of the paper, for the head
-    tune_alpha: float = 1.0  # α of the paper: weight of a negative
-    tune_cost_sensitive: bool = False  # R̂ of the paper; False: every positive weighs 1
+    tune_lambda: float = 0.1  # λ of the paper, for the head
+    tune_alpha: float = 0.3  # α of the paper: weight of a negative
+    tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     tune_shortlist: str = "all"  # nodes to learn on: all, or children of P and of true parents (beam)
     tune_beam: int = 10  # nodes of P, predicted by the level above, whose children are shortlisted
     bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros

@@ -102,9 +102,10 @@ def read_params(path: Path) -> Read:
             setting, convert = known[section]
             settings[setting] = converted(path, key, value, convert)
     settings |= together(joint, transformer)
-    if transformer:
-        settings |= {"head_learning_rate": None, "tune_shortlist": "beam"}
     # What PECOS does unless it is told otherwise.
+    if transformer:
+        own = {"tune_cost_sensitive": False, "tune_lambda": 0.5, "tune_alpha": 1.0}
+        settings = {**own, **settings, "head_learning_rate": None, "tune_shortlist": "beam"}
     sensitive = settings.get("tune_cost_sensitive", False)
     settings = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": sensitive, **settings}
     make_settings(settings, TransformerSettings if transformer else LinearSettings)
