@@ -73,12 +73,15 @@ def stage_table(row):
     return lines
 
 
-def besides(row):
+def besides(row, cold):
     """What the table of runs does not say."""
+    first = [
+        "Where Triton has not yet compiled its kernels for the GPU, the same run takes",
+        f"{cold['saved_seconds']:.1f} s.", "",
+    ] if cold else [""]  # fmt: skip
     return [
         f"One text: {row['one_text_ms']:.1f} ms. torch and transformers were in the disk's cache: the",
-        "first process on a machine waits some ten seconds longer for them. Where Triton has not yet",
-        f"compiled its kernels for the GPU, the same run takes {row['cold_seconds']:.1f} s.", "",
+        "first process on a machine waits some ten seconds longer for them.", *first,
         "Runs marked (GPU shared) were trained beside another one on the same GPU: alone they are",
         "faster.", "",
     ]  # fmt: skip
@@ -99,7 +102,7 @@ def transformer_page(results):
         if key in results:
             lines += [f"{RUNS[key]}: {machine(results[key])}.", ""]
     if "same-budget" in results:
-        lines += besides(results["same-budget"])
+        lines += besides(results["same-budget"], results.get("same-budget-cold"))
         lines += ["## Where the time goes", "", *stage_table(results["same-budget"]), ""]
     if "step" in results:
         step = results["step"]

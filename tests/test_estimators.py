@@ -215,14 +215,3 @@ def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):
     before = model.predict(texts)
     model.set_params(ngrams="char:3").save(tmp_path / "m")
     assert treetop.load(str(tmp_path / "m")).predict(texts) == before
-
-
-def test_lambda_falls_with_the_labels_a_document_has():
-    texts, one, three = ["red sky", "blue sky", "red sea", ""], [["a"], ["b"], ["a"], []], []
-    three = [["a", "b", "c"], ["a", "b"], ["a", "b", "c", "d"], []]
-    cases = [({}, one, 0.35), ({}, three, 0.35 / 3), ({"cost_sensitive": False}, three, 0.35)]
-    for settings, labels, expected in cases:
-        model = treetop.XRLinear(**settings).fit(texts, labels)
-        assert model.settings_.lambda_ == pytest.approx(expected)
-        assert model.get_params()["lambda_"] is None
-    assert treetop.XRLinear(lambda_=2.0).fit(texts, three).settings_.lambda_ == 2.0

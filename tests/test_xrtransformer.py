@@ -198,7 +198,9 @@ def test_where_all_nodes_are_learned_on_none_are_predicted(encoder):
     assert "matcher, level 1 of 2" in steps["beam"]
     assert not [name for name in steps["all"] if name.startswith("matcher")]
     # texts are read while torch and the model are being imported
-    assert steps["all"].index("tokens") < steps["all"].index("encoder")
+    assert (
+        steps["all"].index("tokenizer") < steps["all"].index("tokens") < steps["all"].index("encoder")
+    )
 
 
 def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
@@ -210,8 +212,12 @@ def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
         settings = {"encoder": encoder, **BRIEF, "max_length": 32, **choice}
         model = treetop.XRTransformer(**settings).fit(texts, labels, run=run)
         assert model.encoder_.max_length == 8
-        assert np.diff(read_arrays(run / "tokens.safetensors")["ptr"]).max() == 8
+        assert np.diff(read_arrays(run / "shorter-tokens.safetensors")["ptr"]).max() == 8
         assert model.predict(texts[:1])[0]
+        written = [(path.name, path.stat().st_mtime_ns) for path in sorted(run.glob("*tokens*"))]
+        model.fit(texts, labels, run=run, resume=True)
+        again = [(path.name, path.stat().st_mtime_ns) for path in sorted(run.glob("*tokens*"))]
+        assert again == written
 
 
 def test_a_share_of_the_heads_scores_is_in_the_labels(encoder, fitted):
@@ -450,7 +456,7 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
         ({}, []),
         ({"trees": 4}, ["rankers"]),
         ({"beam": 20}, ["rankers"]),
-        ({"lambda_": 1.0, "dense_weight": 1.0}, ["rankers"]),
+        ({"lambda_": 1.0, "dense_weight": 1.0, "threshold": 0.5}, ["rankers"]),
         ({"learning_rate": 1e-3}, ["level-1", "level-2", "rankers"]),
         ({"max_length": 8}, ["tokens", "level-1", "level-2", "rankers"]),
         ({"first_tree": "5-L"}, ["first-tree", "level-1", "level-2", "rankers"]),

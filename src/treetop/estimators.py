@@ -13,6 +13,7 @@ import numpy as np
 
 from treetop import store
 from treetop.config import LinearSettings, TransformerSettings, make_settings, signature_of
+from treetop.costs import with_costs
 from treetop.errors import TreetopError
 from treetop.estimator import Estimator
 from treetop.features.hybrid import Features, cat, center_of, features, on_dense_half
@@ -20,7 +21,7 @@ from treetop.features.length import with_ngrams
 from treetop.features.open_encoder import open_encoder
 from treetop.features.tfidf import Tfidf
 from treetop.features.views import views_of
-from treetop.forest import train_forest, with_lambda
+from treetop.forest import train_forest
 from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
 from treetop.labels.tree import Tree
 from treetop.parallel import Later, short_turns, thread_count
@@ -69,7 +70,6 @@ class XRLinear(Estimator):
         report = report or Silent()
         threads = thread_count(settings.threads)
         Y, classes = read_labels(y, label_names)
-        settings = with_lambda(settings, Y)
 
         report.step("text features")
         if is_text(X):
@@ -83,6 +83,7 @@ class XRLinear(Estimator):
             kept = np.flatnonzero(weights)
             made, Y, weights = made[kept], Y[kept], weights[kept]
             texts = [texts[row] for row in kept] if settings.keep_documents and tfidf else texts
+        settings = with_costs(settings, Y, weights)
         views = [] if tfidf is None else views_of(settings.views(), tfidf.widths)
         self.rankers_ = train_forest(made, Y, weights, settings, threads, report, tree, None, views)
         self.settings_, self.classes_, self.tfidf_ = settings, classes, tfidf
@@ -137,7 +138,8 @@ class XRTransformer(Estimator):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training = Training(settings, thread_count(settings.threads), report)
         data = read_data(settings, X, y, label_names, sample_weight, validation)
-        training.settings, _ = with_ngrams(with_lambda(settings, data.Y), data.texts)
+        settings, _ = with_ngrams(settings, data.texts)
+        training.settings = with_costs(settings, data.Y, data.weights)
         training.open_run(run, resume, data)
         try:
             self._learn(training, data)
@@ -170,6 +172,7 @@ class XRTransformer(Estimator):
         with short_turns():
             vectoriser, tfidf, held_tfidf = training.text_features(data)
             first = training.first_tree(tfidf, data) if settings.fine_tune else None
+            training.report.step("tokenizer")
             ahead = training.tokens_ahead(tokenizer.result(), data)
         training.report.step("encoder")
         encoder = opening.result()

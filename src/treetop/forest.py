@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,9 +22,6 @@ from treetop.ranking.weights import LabelWeights
 # From so many threads a tree on, trees are trained side by side: alone, one tree's upper levels have
 # too few blocks to keep them busy.
 THREADS_A_TREE = 3
-# λ that suits positives that weigh 1 on average.
-LAMBDA = 0.35
-Settings = TypeVar("Settings", bound=LinearSettings)
 
 
 def train_forest(
@@ -74,19 +70,6 @@ def train_forest(
     if side_by_side:
         return parallel.run(train, range(count), count, report.step("rankers", count))
     return [train(number, np.zeros(1, np.uint8)) for number in range(count)]
-
-
-def with_lambda(settings: Settings, Y: sp.csr_matrix) -> Settings:
-    """Settings in which ``lambda_=None`` is decided.
-
-    R̂ gives all positives of a document a weight of 1 together, so what one weighs, and with it the λ
-    that suits, falls with their number.
-    """
-    if settings.lambda_ is not None:
-        return settings
-    labelled = max(1, np.count_nonzero(np.diff(Y.indptr)))
-    share = Y.nnz / labelled if settings.cost_sensitive else 1.0
-    return replace(settings, lambda_=LAMBDA / max(1.0, share))
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:

@@ -39,7 +39,7 @@ MATCHER = (
     *(name for name in RANKER if name not in ("beam", "shortlist", "head_share")),
     *("tune_beam", "dense_weight", "center"),
 )
-BOOTSTRAP = ("passes", "tolerance", "threshold", "max_weights")
+BOOTSTRAP = ("passes", "tolerance")
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
@@ -129,7 +129,7 @@ class Training:
             chosen.precision, to_learn=True, tokenizer=tokenizer,
         )  # fmt: skip
 
-    def tokens(self, tokenizer: Any, length: int, data: Data) -> Tokens:
+    def tokens(self, tokenizer: Any, length: int, data: Data, stage: str = "tokens") -> Tokens:
         """Token ids of the documents, and of those held back, cut to `length`."""
 
         def make() -> dict[str, np.ndarray]:
@@ -138,7 +138,7 @@ class Training:
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
         settings = {**self._chosen(("encoder",)), "length": length, **self._encoder_files()}
-        found = self.run.stage("tokens", settings, ["data"], make)
+        found = self.run.stage(stage, settings, ["data"], make)
         own, held = Ragged(found["ids"], found["ptr"]), Ragged(found["held.ids"], found["held.ptr"])
         return Tokens(own, held, length)
 
@@ -146,13 +146,14 @@ class Training:
         """Token ids while the model is still being opened, as long as the tokenizer allows."""
         if tokenizer is None:
             return None
-        return self.tokens(tokenizer, min(self.settings.max_length, tokenizer.model_max_length), data)
+        length = min(self.settings.max_length, int(tokenizer.model_max_length))
+        return self.tokens(tokenizer, length, data)
 
     def tokens_for(self, encoder: Any, ahead: Tokens | None, data: Data) -> Tokens | None:
         """Those made ahead, or new ones if the model has places for fewer."""
         if ahead is None or encoder.max_length == ahead.length:
             return ahead
-        return self.tokens(encoder.tokenizer, encoder.max_length, data)
+        return self.tokens(encoder.tokenizer, encoder.max_length, data, "shorter-tokens")
 
     def fine_tune(
         self, encoder: Any, tokens: Tokens, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree,

@@ -158,7 +158,11 @@ def test_params_become_settings(tmp_path):
     found = read_params(path)
     assert found.model == "xr-transformer"
     assert found.settings["tune_shortlist"] == "beam"
-    assert found.settings["cost_sensitive"] == found.settings["tune_cost_sensitive"]
+    assert not found.settings["cost_sensitive"]
+    assert found.settings["tune_cost_sensitive"] == bool(matcher["cost_sensitive_ranker"])
+    params["train_params"]["ranker_params"]["rel_mode"] = "induce"
+    path.write_text(json.dumps(params))
+    assert read_params(path).settings["cost_sensitive"]
     assert found.settings["budget"] == "300/400 steps"
     assert found.settings["batch"] == 256
     chain = "train_params.matcher_params_chain."

@@ -33,7 +33,7 @@ class Encoder(nn.Module):
         tokenizer: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.tokenizer = tokenizer or load_tokenizer(source)
+        self.tokenizer = load_tokenizer(source) if tokenizer is None else tokenizer
         self.model: Any = load_model(source, dropout)
         self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:

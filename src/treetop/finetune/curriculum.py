@@ -66,8 +66,9 @@ class Curriculum:
         self.predicts = settings.tune_shortlist == "beam"
         self.relevance = all_levels(train.Y, tree, settings.tune_cost_sensitive)
         self.matcher_relevance = self.relevance
-        if self.predicts and settings.cost_sensitive != settings.tune_cost_sensitive:
-            self.matcher_relevance = all_levels(train.Y, tree, settings.cost_sensitive)
+        sensitive = settings.ranker().cost_sensitive
+        if self.predicts and sensitive != settings.tune_cost_sensitive:
+            self.matcher_relevance = all_levels(train.Y, tree, sensitive)
         self.steps = steps_by_level(settings.budget, levels, train.tokens.rows, settings.batch)
 
     def learn(self) -> tuple[np.ndarray, LabelWeights | None]:
@@ -184,7 +185,7 @@ class Curriculum:
         )  # fmt: skip
 
     def validator(self, t: int, head: Head, P: sp.csr_matrix | None) -> Callable[[], float] | None:
-        """P@1 at level `t` on documents held back, among the children of the nodes predicted above."""
+        """P@1 at level `t` on documents held back, among the children of the nodes in P, or all."""
         if self.held is None:
             return None
         tokens = self.held.tokens

@@ -113,6 +113,7 @@ def with_ranker(settings: Any, ranker: Ranker) -> Any:
     return replace(
         settings, score_transform=how.score_transform, beam=how.beam, bias=how.bias, trees=1,
         tree=str(ranker.tree).rpartition("-")[0] + "-L" if ranker.tree.depth > 1 else "flat",
+        cost_sensitive=False, lambda_=0.5, alpha=1.0,
     )  # fmt: skip
 
 

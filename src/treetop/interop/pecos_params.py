@@ -29,6 +29,8 @@ RANKER: dict[str, tuple[str, Convert]] = {
     "model_chain.only_topk": ("beam", int),
     "model_chain.post_processor": ("score_transform", lambda value: OTHER_NAMES.get(value, value)),
     "hlm_args.neg_mining_chain": ("shortlist", lambda value: SHORTLISTS[value]),
+    "train_params.rel_mode": ("cost_sensitive", lambda value: value != "disable"),
+    "ranker_params.rel_mode": ("cost_sensitive", lambda value: value != "disable"),
     "indexer_params.nr_splits": ("branching", int),
     "indexer_params.max_leaf_size": ("leaf", int),
     "indexer_params.kmeans_max_iter": ("tree_passes", int),
@@ -68,7 +70,7 @@ OWN_NAMES = {
     *("lr_schedule", "threshold", "batch_gen_workers", "max_active_matching_labels", "use_gpu"),
     *("max_num_labels_in_gpu", "max_no_improve_cnt", "adam_epsilon", "logging_steps", "save_steps"),
     *("pre_tokenize", "pre_tensorize_labels", "eval_by_true_shorlist", "checkpoint_dir", "cache_dir"),
-    *("init_model_dir", "mode", "ranker_level", "shallow", "rel_mode", "rel_norm", "verbose"),
+    *("init_model_dir", "mode", "ranker_level", "shallow", "rel_norm", "verbose"),
     *("newton_eps", "only_encoder", "fix_clustering", "post_processor", "ensemble_method"),
     *("beam_size", "only_topk", "max_steps", "num_train_epochs"),
 }
@@ -106,8 +108,7 @@ def read_params(path: Path) -> Read:
     if transformer:
         own = {"tune_cost_sensitive": False, "tune_lambda": 0.5, "tune_alpha": 1.0}
         settings = {**own, **settings, "head_learning_rate": None, "tune_shortlist": "beam"}
-    sensitive = settings.get("tune_cost_sensitive", False)
-    settings = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": sensitive, **settings}
+    settings = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False, **settings}
     make_settings(settings, TransformerSettings if transformer else LinearSettings)
     return Read("xr-transformer" if transformer else "xr-linear", settings, ignored)
 
