@@ -115,7 +115,7 @@ def document(results):
         "",
         "From text (treetop, libpecos) or from TF-IDF features (the others), on the test set, in per",
         "cent. Labels that only the test set has count as missed. treetop's defaults were chosen on",
-        "the dev set of eurlex57k and on an eighth of the others' training sets. Peak memory is of the",
+        "the dev set of eurlex57k and on a part of the others' training sets. Peak memory is of the",
         "whole process; omikuji's and napkinXC's do not include TF-IDF. A tool that is not in a table",
         "was not run on that set.",
         "",
