@@ -52,8 +52,10 @@ def test_a_loaded_model_predicts_the_same(model, folder):
     again = treetop.load(folder)
     assert again.predict(TEXTS) == model.predict(TEXTS)
     assert list(again.classes_) == list(model.classes_)
-    # a loaded model knows what `auto` came to
-    assert again.get_params() == {**model.get_params(), "ngrams": TITLES}
+    # a loaded model knows what `auto` and null came to
+    decided = {name: getattr(model.settings_, name) for name in ("lambda_", "alpha", "cost_sensitive")}
+    assert None not in decided.values()
+    assert again.get_params() == {**model.get_params(), "ngrams": TITLES, **decided}
     assert (folder / "README.md").read_text().count("# A treetop model") == 1
 
 
