@@ -214,7 +214,8 @@ class XRTransformer(Estimator):
     def encoder_(self, encoder: Any) -> None:
         self._encoder, self._encoder_folder = encoder, None
 
-    def _save_more(self, folder: Path) -> None:
+    def save_more(self, folder: Path) -> None:
+        """Write the encoder, its center and the history."""
         if self._encoder_folder is not None:
             shutil.copytree(self._encoder_folder, folder / "encoder")
         else:
@@ -227,7 +228,8 @@ class XRTransformer(Estimator):
             store.write_arrays(folder / "center.safetensors", {"center": self.center_})
         (folder / "history.jsonl").write_text(history_text(self.history_), "utf-8")
 
-    def _load_more(self, folder: Path) -> None:
+    def load_more(self, folder: Path) -> None:
+        """Note where the encoder is; read its center and the history."""
         self._encoder, self._encoder_folder = None, folder / "encoder"
         self.center_ = None
         if (folder / "center.safetensors").is_file():
