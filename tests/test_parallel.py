@@ -108,3 +108,19 @@ def test_memory_is_given_back_where_the_c_library_can(monkeypatch):
     assert asked == [0]
     monkeypatch.undo()
     parallel.give_back()
+
+
+def test_a_later_call_that_has_failed_says_so_before_its_result_is_asked_for():
+    gate = threading.Event()
+
+    def fail():
+        gate.wait(10)
+        raise ValueError("no such device")
+
+    later = parallel.Later(fail)
+    later.check()  # not yet
+    gate.set()
+    with pytest.raises(ValueError, match="no such device"):
+        later.result()
+    with pytest.raises(ValueError, match="no such device"):
+        later.check()

@@ -171,6 +171,7 @@ class XRTransformer(Estimator):
         opening = Later(lambda: training.open_encoder(tokenizer.result()))
         with short_turns():
             vectoriser, tfidf, held_tfidf = training.text_features(data)
+            opening.check()
             first = training.first_tree(tfidf, data) if settings.fine_tune else None
             training.report.step("tokenizer")
             ahead = training.tokens_ahead(tokenizer.result(), data)

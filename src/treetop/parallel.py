@@ -146,11 +146,15 @@ class Later(Generic[Result]):
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
 
+    def check(self) -> None:
+        """Raise the error if the call has failed already: what comes next would be in vain."""
+        if self._failure is not None:
+            raise self._failure
+
     def result(self) -> Result:
         """What the call returned, or the error it raised."""
         self._thread.join()
-        if self._failure is not None:
-            raise self._failure
+        self.check()
         return self._made[0]
 
 
