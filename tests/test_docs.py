@@ -1,13 +1,15 @@
 """README and docs say what is so."""
 
+import ast
 import importlib.util
 import re
 import subprocess
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from treetop import presets
+from treetop import config, presets
 
 ROOT = Path(__file__).parent.parent
 
@@ -18,6 +20,14 @@ def test_generated_pages_are_those_of_the_code(name):
     made = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(made)
     assert made.TARGET.read_text("utf-8") == made.document()
+
+
+@pytest.mark.parametrize("kind", [config.LinearSettings, config.TransformerSettings])
+def test_the_page_of_settings_has_every_default(kind):
+    rows = (ROOT / "docs" / "settings.md").read_text("utf-8")
+    for one in fields(kind):
+        shown = re.findall(rf"^\| `{one.name}` \| [^|]+ \| `(.+?)` \|", rows, re.M)
+        assert one.default in [ast.literal_eval(default) for default in shown], one.name
 
 
 def test_the_readme_is_short_and_names_what_exists():

@@ -75,12 +75,8 @@ class LinearSettings:
     # Rankers: ½‖w‖² + Σ C R̂ loss, C = 1/(2 lambda_)
     loss: str = "squared-hinge"  # squared-hinge, hinge or logistic
     lambda_: float | None = None  # λ of the paper; null: 0.35, over labels a document if cost_sensitive
-    alpha: float | None = (
-        None  # α of the paper: weight of a negative; null: 0.3 if cost_sensitive, else 1
-    )
-    cost_sensitive: bool | None = (
-        None  # R̂ of the paper, else positives weigh 1; null: if labels are even
-    )
+    alpha: float | None = None  # α of the paper: a negative's weight; null: 0.3, or 1 without R̂
+    cost_sensitive: bool | None = None  # R̂ of the paper; null: unless few documents hold most labels
     bias: float | None = None  # value of a constant feature; 0: none; null: 1 if flat, else 0
     passes: int = 20  # passes of coordinate descent at most
     tolerance: float = 0.3  # stop when no step is larger
@@ -154,9 +150,7 @@ class TransformerSettings(LinearSettings):
     tune_alpha: float = 0.3  # α of the paper: weight of a negative
     tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     tune_shortlist: str = "all"  # nodes to learn on: all, or children of P and of true parents (beam)
-    tune_beam: int = (
-        10  # nodes of P, predicted by the level above, whose children are shortlisted by beam
-    )
+    tune_beam: int = 10  # beam: nodes of P, from the level above, whose children are shortlisted
     bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros
     bootstrap_first: bool = False  # the first level too, from the encoder as it comes
     # Validation
