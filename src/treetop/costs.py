@@ -26,8 +26,9 @@ def with_costs(settings: Settings, Y: sp.csr_matrix, weights: np.ndarray | None)
     """
     labels = np.diff(Y.indptr).astype(np.float64)
     weights = (labels > 0) * (1.0 if weights is None else weights)
-    mean = np.average(labels, weights=weights) if weights.any() else 1.0
-    square = np.average(labels**2, weights=weights) if weights.any() else 1.0
+    mean = square = 1.0
+    if weights.any():
+        mean, square = (np.average(labels**power, weights=weights) for power in (1, 2))
     sensitive, lambda_, alpha = settings.cost_sensitive, settings.lambda_, settings.alpha
     if sensitive is None:
         sensitive = bool(square / mean**2 < UNEVEN)

@@ -32,7 +32,7 @@ Prediction = list[tuple[Any, float]]
 class Estimator(Parameters, Shared):
     """Settings in the constructor, and all that follows `fit`."""
 
-    settings_: LinearSettings  # those that `fit` was called with
+    settings_: LinearSettings  # those of `fit`, with what was left open decided
     classes_: np.ndarray
     rankers_: list[Ranker]
     tfidf_: Tfidf | None
@@ -152,8 +152,11 @@ class Estimator(Parameters, Shared):
                 raise TreetopError(f"label {name!r} is not known to the model")
         return np.array([known[name] for name in names], np.int64)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "rankers_")
+
     def _check_fitted(self) -> None:
-        if not hasattr(self, "rankers_"):
+        if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
 
     # The model folder

@@ -55,6 +55,3 @@ class Parameters:
         from treetop.sklearn_tags import text_tags
 
         return text_tags()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "rankers_")

@@ -85,8 +85,8 @@ class Curriculum:
             learned = self.keeper.stage(t, partial(self.learn_level, t, M, P_held, vectors))
             self.masters.restore(part(learned, "encoder"))
             vectors = np.asarray(learned["vectors"])
-            self.center = center_of(vectors) if self.settings.center else None
             if t < self.levels and self.predicts:
+                self.center = center_of(vectors) if self.settings.center else None
                 X = self.phi_cat(self.train, vectors)
                 clusters = self.match(t, M, X)
                 P = self.top(clusters, t, X, P)

@@ -19,7 +19,7 @@ from treetop.data.dataset import check_names
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
-from treetop.interop.pecos_ranker import read_json, read_ranker
+from treetop.interop.pecos_ranker import COSTS, read_json, read_ranker
 from treetop.interop.pecos_words import PecosWords, no_words, read_words
 from treetop.parallel import thread_count
 from treetop.ranking.ranker import Ranker
@@ -113,7 +113,7 @@ def with_ranker(settings: Any, ranker: Ranker) -> Any:
     return replace(
         settings, score_transform=how.score_transform, beam=how.beam, bias=how.bias, trees=1,
         tree=str(ranker.tree).rpartition("-")[0] + "-L" if ranker.tree.depth > 1 else "flat",
-        cost_sensitive=False, lambda_=0.5, alpha=1.0,
+        **COSTS,
     )  # fmt: skip
 
 

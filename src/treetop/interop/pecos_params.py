@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from treetop.config import LinearSettings, TransformerSettings, make_settings
 from treetop.errors import TreetopError
-from treetop.interop.pecos_ranker import OTHER_NAMES, read_json
+from treetop.interop.pecos_ranker import COSTS, OTHER_NAMES, read_json
 
 LOSSES = {
     "L2R_L2LOSS_SVC_DUAL": "squared-hinge",
@@ -106,9 +106,9 @@ def read_params(path: Path) -> Read:
     settings |= together(joint, transformer)
     # What PECOS does unless it is told otherwise.
     if transformer:
-        own = {"tune_cost_sensitive": False, "tune_lambda": 0.5, "tune_alpha": 1.0}
+        own = {f"tune_{name.rstrip('_')}": value for name, value in COSTS.items()}
         settings = {**own, **settings, "head_learning_rate": None, "tune_shortlist": "beam"}
-    settings = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False, **settings}
+    settings = {**COSTS, **settings}
     make_settings(settings, TransformerSettings if transformer else LinearSettings)
     return Read("xr-transformer" if transformer else "xr-linear", settings, ignored)
 

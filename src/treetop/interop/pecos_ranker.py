@@ -18,6 +18,8 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import ClusterWeights, assemble
 
 OTHER_NAMES = {"noop": "identity"}
+# What positives and negatives weigh unless PECOS is told otherwise.
+COSTS = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False}
 
 
 class Level(NamedTuple):
