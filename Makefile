@@ -29,13 +29,15 @@ unit: $(VENV)/.dev
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
-# The wheel must work in an environment that holds nothing else.
+# The wheel must work in an environment that holds nothing else, and be what the documented
+# install commands install.
 wheel: $(VENV)/.dev
 	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv $(VENV)-wheel
-	$(VENV)-wheel/bin/pip install -q dist/treetop-*.whl
+	$(VENV)-wheel/bin/pip install -q dist/treetop_xmc-*.whl
 	$(VENV)-wheel/bin/python tests/wheel_smoke.py $(VENV)-wheel/bin/treetop
+	$(VENV)-wheel/bin/python tests/wheel_installs.py dist
 
 $(VENV)/bin/pip:
 	$(PYTHON) -m venv $(VENV)

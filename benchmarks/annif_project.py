@@ -22,6 +22,8 @@ PROJECTS = {
     "treetop": "backend=treetop",
     "omikuji": "backend=omikuji\nanalyzer=simple",
 }
+# Import names whose distribution has another name.
+NAMES = {"treetop": "treetop-xmc"}
 MEASURES = ("Precision@1", "Precision@3", "Precision@5", "NDCG@5", "F1@5")
 
 
@@ -76,7 +78,7 @@ def main():
         "data": given.data.name,
         "python": platform.python_version(),
         "cores": len(os.sched_getaffinity(0)),
-        "versions": {name: importlib.metadata.version(name) for name in packages},
+        "versions": {name: importlib.metadata.version(NAMES.get(name, name)) for name in packages},
         "backends": {},
     }
     with tempfile.TemporaryDirectory() as name:

@@ -170,7 +170,7 @@ def machine() -> dict:
 
 def versions(pythons: dict) -> dict:
     """Versions of every peer, asked in its own environment."""
-    names = {"sklearn": "scikit-learn"}
+    names = {"sklearn": "scikit-learn", "treetop": "treetop-xmc"}
     found = {name: version(name) for name in ("numpy", "scipy", "numba")}
     for worker, python in pythons.items():
         code = f"from importlib.metadata import version as v; print(v({names.get(worker, worker)!r}))"

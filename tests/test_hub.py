@@ -104,5 +104,7 @@ def test_push_and_fetch(model, tmp_path):
 
 def test_the_missing_package_is_named(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
-    with pytest.raises(TreetopError, match=r"pip install 'treetop\[hub\]'"):
+    with pytest.raises(
+        TreetopError, match=r"huggingface_hub is not.*: pip install 'treetop-xmc\[hub\]'"
+    ):
         model.push_to_hub("a/b")

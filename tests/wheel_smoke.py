@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 
 treetop = sys.argv[1]
@@ -21,5 +23,15 @@ with tempfile.TemporaryDirectory() as name:
         [treetop, "serve", folder / "model"], check=False, capture_output=True, text=True
     )
     assert out.returncode == 2, out
-    assert "pip install 'treetop[serve]'" in out.stderr, out.stderr
+    assert "pip install 'treetop-xmc[serve]'" in out.stderr, out.stderr
+
+assert (files("treetop") / "py.typed").is_file()
+# As if the other project of this name had been installed too.
+other = Path(str(metadata.distribution("treetop-xmc").locate_file(""))) / "treetop-2024.5.13.dist-info"
+other.mkdir()
+try:
+    out = subprocess.run([treetop, "--help"], check=True, capture_output=True, text=True)
+finally:
+    other.rmdir()
+assert "another project's distribution 'treetop' is installed" in out.stderr, out.stderr
 print("the wheel trains and predicts")

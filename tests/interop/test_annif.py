@@ -1,4 +1,4 @@
-"""Inside a real Annif project, where Annif is installed (pip install 'treetop[annif]')."""
+"""Inside a real Annif project, where Annif is installed (pip install 'treetop-xmc[annif]')."""
 
 import os
 import subprocess

@@ -12,6 +12,7 @@ from treetop.cli.screen import print_table
 from treetop.data import Dataset, Split, open_data
 from treetop.data.convert import LINES, convert
 from treetop.errors import TreetopError
+from treetop.extras import require
 
 
 def inspect_dataset(
@@ -88,11 +89,7 @@ def figures(split: Split, names: list[str] | None) -> dict[str, str]:
 
 def draw(dataset: Dataset, path: Path) -> None:
     """How often labels occur, and how long documents are."""
-    try:
-        import matplotlib as mpl
-    except ImportError:
-        raise TreetopError("pictures need a package more: pip install 'treetop[report]'") from None
-    mpl.use("Agg")
+    require("pictures", "report").use("Agg")
     from matplotlib import pyplot
 
     longest = max(int(words_of(split).max(initial=1)) for split in dataset.splits.values())

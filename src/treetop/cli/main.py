@@ -9,6 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from treetop.errors import TreetopError
+from treetop.extras import namesake_warning
 
 INTERRUPTED = 130
 
@@ -295,6 +296,8 @@ def get_data(
 
 def main() -> None:
     """Run, and turn errors a user can cause into one line and exit code 2."""
+    if warning := namesake_warning():
+        print(f"treetop: {warning}", file=sys.stderr)
     try:
         code = app(standalone_mode=False)
         if code == INTERRUPTED:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treetop.errors import TreetopError
+from treetop.extras import require
 from treetop.parallel import thread_count
 from treetop.store import read_config
 
@@ -38,14 +39,12 @@ class Order(NamedTuple):
 
 def serve_model(order: Order) -> int:
     """Serve a model until told to stop."""
-    try:
-        from treetop.serve.limits import Limits
-        from treetop.serve.run import gpu_at_hand, serve
-        from treetop.serve.worker import Options
-    except ImportError as error:
-        raise TreetopError(
-            f"serve needs packages more ({error.name}): pip install 'treetop[serve]'"
-        ) from None
+    # Not prometheus_client: workers import it once PROMETHEUS_MULTIPROC_DIR is set.
+    require("the web page and the HTTP API", "serve", "fastapi", "uvicorn", "httptools")
+    from treetop.serve.limits import Limits
+    from treetop.serve.run import gpu_at_hand, serve
+    from treetop.serve.worker import Options
+
     if order.token is not None and not (order.token and order.token.isascii()):
         raise TreetopError("the token must be made of ASCII characters, at least one")
     config = read_config(order.model)

@@ -11,6 +11,7 @@ from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.holding import texts_of
 from treetop.data.tables import Raw, choose_columns, is_missing, with_labels
 from treetop.errors import TreetopError
+from treetop.extras import require
 
 NAME = "parquet"
 ABOUT = "Parquet files, or a folder saved by Hugging Face datasets, with columns of texts and labels"
@@ -20,14 +21,7 @@ OTHER_NAMES = {"validation": "dev", "valid": "dev", "val": "dev"}
 
 def arrow() -> Any:
     """The package that reads both."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise TreetopError(
-            "Parquet and Arrow files need a package more: pip install 'treetop[data]'"
-        ) from None
-    return pyarrow
+    return require("Parquet and Arrow files", "data", "pyarrow", "pyarrow.parquet")
 
 
 def tables_of(path: Path) -> dict[str, list[Path]]:

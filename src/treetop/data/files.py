@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from treetop.errors import TreetopError
+from treetop.extras import require
 
 ENDINGS = ("", ".xz", ".gz", ".zst")
 BLOCK = 8 << 20
@@ -17,11 +18,7 @@ BLOCK = 8 << 20
 
 def zstandard() -> Any:
     """The package that reads .zst files."""
-    try:
-        import zstandard
-    except ImportError:
-        raise TreetopError(".zst files need a package more: pip install 'treetop[data]'") from None
-    return zstandard
+    return require(".zst files", "data", "zstandard")
 
 
 def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:

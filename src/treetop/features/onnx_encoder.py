@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.errors import TreetopError
+from treetop.extras import require
 from treetop.features.subwords import Ragged, tokenize
 
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
@@ -35,11 +35,7 @@ class OnnxEncoder:
     """An encoder that was exported, with its tokenizer."""
 
     def __init__(self, folder: Path, max_length: int) -> None:
-        try:
-            import onnxruntime
-            import tokenizers  # noqa: F401
-        except ImportError as error:
-            raise TreetopError(f"{error.name} is not installed: pip install 'treetop[onnx]'") from None
+        onnxruntime = require("models exported to ONNX", "onnx")
         facts = json.loads((folder / FACTS).read_text("utf-8"))
         self.folder, self.width = folder, int(facts["width"])
         self.max_length = min(max_length, int(facts["longest"]))
@@ -92,13 +88,7 @@ def silenced() -> Iterator[None]:
 
 def export(encoder: Any, folder: Path, quantize: bool) -> None:
     """Write a transformer encoder as ONNX, in eight bits if wanted."""
-    try:
-        import onnx  # noqa: F401
-        import onnxscript  # noqa: F401
-    except ImportError as error:
-        raise TreetopError(
-            f"{error.name} is not installed: pip install 'treetop[onnx-export]'"
-        ) from None
+    require("ONNX exports", "onnx-export")
     import torch
 
     encoder = encoder.float().cpu().eval()

