@@ -53,6 +53,31 @@ def test_an_ensemble_is_one_folder_and_one_predict(members, tmp_path, combine):
     assert len(ensemble.predict(["red"], k=3, allow=["red", "blue"])[0]) == 2
 
 
+def test_only_an_ensembles_own_files_are_replaced(members, tmp_path):
+    folder = tmp_path / "model"
+    nested = treetop.Ensemble([treetop.Ensemble(members[:2]), members[2]])
+    for _ in range(2):
+        nested.save(folder)
+    # members and their cards, which have no checksums, are known as treetop's
+    assert (folder / "member-0" / "member-1" / "README.md").is_file()
+    for added, named in [
+        ("member-1/notes.txt", "member-1/notes.txt"),
+        ("member-0/member-1/notes.txt", "member-0/member-1/notes.txt"),
+        ("member-2/notes.txt", "member-2"),
+    ]:
+        (folder / added).parent.mkdir(exist_ok=True)
+        (folder / added).write_text("mine")
+        with pytest.raises(TreetopError) as error:
+            nested.save(folder)
+        assert f"model: holds {named}, which treetop did not write" in str(error.value)
+        assert (folder / added).read_text() == "mine"
+        (folder / added).unlink()
+        if added == "member-2/notes.txt":
+            (folder / "member-2").rmdir()
+    nested.save(folder)
+    assert len(treetop.load(folder).members) == 2
+
+
 def test_what_cannot_be_joined(members):
     other = treetop.XRLinear().fit(["a b", "c d"], [["x"], ["y"]])
     cases = [

@@ -34,6 +34,24 @@ def test_save_and_load_a_folder(model, tmp_path):
         treetop.from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize("config", ['{"model_type": "bert"}', None])
+def test_what_treetop_did_not_write_survives(model, tmp_path, config):
+    """The library's mixin would delete the config.json of any folder."""
+    folder = tmp_path / "m"
+    if config is None:
+        model.save(folder)
+    else:
+        (folder / "encoder").mkdir(parents=True)
+        (folder / "config.json").write_text(config)
+        (folder / "encoder" / "weights").write_bytes(b"mine")
+    (folder / ".gitattributes").write_text("mine")
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    message = r"holds \.gitattributes" if config is None else "is not a treetop model"
+    with pytest.raises(TreetopError, match=message):
+        model.save_pretrained(folder)
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+
+
 def test_the_card_is_one_for_the_hub_and_may_be_edited(model, tmp_path):
     from huggingface_hub import ModelCard
 
@@ -102,9 +120,26 @@ def test_push_and_fetch(model, tmp_path):
     server.shutdown()
 
 
-def test_the_missing_package_is_named(model, monkeypatch):
+def test_save_and_push_in_one_call(model, tmp_path):
+    server = start()
+    model.save(tmp_path / "m")
+    push = (
+        f"import treetop; print(treetop.load({str(tmp_path / 'm')!r}).save_pretrained("
+        f"{str(tmp_path / 'n')!r}, push_to_hub=True, repo_id='someone/else', commit_message='x'))"
+    )
+    code, said, errors = run(push, server, tmp_path / "home")
+    assert code == 0, errors
+    assert "commit" in said
+    assert server.repos["someone/else"]["labels.txt"] == (tmp_path / "n" / "labels.txt").read_bytes()
+    server.shutdown()
+
+
+def test_the_missing_package_is_named(model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
         TreetopError, match=r"huggingface_hub is not.*: pip install 'treetop-xmc\[hub\]'"
     ):
         model.push_to_hub("a/b")
+    with pytest.raises(TreetopError, match=r"pip install 'treetop\[hub\]'"):
+        model.save_pretrained(tmp_path / "m", push_to_hub=True)
+    assert not (tmp_path / "m").exists()

@@ -108,12 +108,156 @@ def test_no_folder():
         treetop.load("/nowhere/at/all")
 
 
-def test_saving_over_something_else_is_refused(model, tmp_path):
-    (tmp_path / "important").mkdir()
-    (tmp_path / "important" / "thesis.txt").write_text("years of work")
-    with pytest.raises(TreetopError, match="exists and is not a treetop model"):
-        model.save(tmp_path / "important")
-    assert (tmp_path / "important" / "thesis.txt").exists()
+# What may be replaced
+
+
+def contents(folder):
+    """Every file below a folder and its bytes; None for a subfolder."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+def assert_refused(model, target, message):
+    """Saving to `target` raises one line, and everything around it stays byte for byte."""
+    before = contents(target.parent)
+    with pytest.raises(TreetopError) as error:
+        model.save(target)
+    assert str(error.value) == f"{target}: {message}"
+    assert contents(target.parent) == before
+
+
+NOT_A_MODEL = "exists and is not a treetop model: choose another folder"
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"thesis.txt": "years of work"},
+        # an encoder of the transformers library
+        {"config.json": '{"model_type": "bert", "hidden_size": 16}', "model.safetensors": "weights"},
+        # notes, some of them almost a treetop model
+        {"config.json": "", "thesis.txt": "years of work"},
+        {"config.json": "[1, 2]"},
+        {"config.json": '{"treetop": 1}'},
+        {"config.json": '{"files": {}}'},
+        {"config.json": '{"treetop": true, "files": {}}'},
+        {"config.json": '{"treetop": "1", "files": {}}'},
+        {"config.json": '{"treetop": 1, "files": ["config.json"]}'},
+        {"config.json/treetop": "a folder of this name"},
+    ],
+)
+def test_a_folder_that_is_not_a_model_survives(model, tmp_path, files):
+    target = tmp_path / "out"
+    for name, text in files.items():
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text)
+    assert_refused(model, target, NOT_A_MODEL)
+
+
+def test_a_file_survives(model, tmp_path):
+    (tmp_path / "out").write_text("years of work")
+    assert_refused(model, tmp_path / "out", NOT_A_MODEL)
+
+
+@pytest.mark.parametrize(
+    ("added", "named"),
+    [
+        ("notes.txt", "notes.txt"),
+        ("a.txt", "a.txt"),
+        ("notes/a.txt", "notes"),
+        (".git/HEAD", ".git"),
+        (".gitattributes", ".gitattributes"),
+        (".DS_Store", ".DS_Store"),
+        (".labels.txt.new", ".labels.txt.new"),
+        ("member-0/README.md", "member-0"),
+    ],
+)
+def test_a_file_added_to_a_model_survives(model, folder, added, named):
+    (folder / added).parent.mkdir(exist_ok=True)
+    (folder / added).write_text("mine")
+    message = f"holds {named}, which treetop did not write: choose another folder or move it"
+    assert_refused(model, folder, message)
+
+
+def test_an_empty_folder_added_to_a_model_survives(model, folder):
+    (folder / "notes").mkdir()
+    assert_refused(
+        model, folder, "holds notes, which treetop did not write: choose another folder or move it"
+    )
+
+
+def test_a_model_is_replaced_with_its_edited_card_and_what_a_kill_left(model, folder):
+    (folder / "README.md").write_text("mine")
+    (folder / ".README.md.new").write_text("cut sh")
+    (folder / ".config.json.new").write_text("{")
+    model.save(folder, {"P@1": 0.5})
+    assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
+    assert {path.name for path in folder.iterdir()} == {
+        "README.md", "config.json", "labels.txt", "ranker.safetensors", "tfidf.safetensors",
+        "tree.safetensors",
+    }  # fmt: skip
+
+
+def test_an_empty_folder_is_used(model, tmp_path):
+    (tmp_path / "out").mkdir()
+    model.save(tmp_path / "out")
+    assert treetop.load(tmp_path / "out").predict(["blue sky"])
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_symbolic_link_and_the_folder_it_points_to_survive(model, folder):
+    link = folder.parent / "link"
+    message = "is a symbolic link: choose another folder, or give the one it points to"
+    for pointed_to in (folder, folder.parent / "nothing"):
+        link.symlink_to(pointed_to)
+        assert_refused(model, link, message)
+        assert link.readlink() == pointed_to
+        link.unlink()
+
+
+@pytest.mark.parametrize("name", ["labels.txt", "README.md", "config.json", "more"])
+def test_a_symbolic_link_in_a_model_survives(model, folder, name):
+    elsewhere = folder.parent / "elsewhere"
+    if name == "more":
+        elsewhere.mkdir()
+        (elsewhere / "labels.txt").write_text("mine")
+    else:
+        (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+    assert_refused(
+        model, folder, f"holds {name}, which treetop did not write: choose another folder or move it"
+    )
+
+
+def test_a_folder_without_a_name_of_its_own_is_refused(model, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in (".", "", ".."):
+        with pytest.raises(TreetopError, match="give the folder by its name"):
+            model.save(name)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_mount_point_is_refused(model, tmp_path, monkeypatch):
+    (tmp_path / "out").mkdir()
+    monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")
+    message = "is a mount point, which cannot be replaced: choose a folder inside it"
+    assert_refused(model, tmp_path / "out", message)
+
+
+def test_a_file_added_while_the_model_is_written_survives(model, folder, monkeypatch):
+    write_config = store.write_config
+
+    def slowly(*arguments):
+        write_config(*arguments)
+        (folder / "notes.txt").write_text("mine")
+
+    monkeypatch.setattr(store, "write_config", slowly)
+    with pytest.raises(TreetopError, match=r"holds notes\.txt"):
+        model.save(folder)
+    assert (folder / "notes.txt").read_text() == "mine"
+    assert os.listdir(folder.parent) == ["model"]
 
 
 def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monkeypatch):

@@ -482,12 +482,24 @@ def test_another_encoder_at_the_same_place_is_noticed(tmp_path):
     assert (folder / "embedding.safetensors").stat().st_mtime_ns != written
 
 
-def test_another_data_set_is_refused_and_without_resume_it_begins_anew(encoder, tmp_path):
+def test_an_earlier_run_is_continued_or_overwritten_as_asked(encoder, tmp_path, monkeypatch):
     folder = tmp_path / "run"
-    treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(), run=folder)
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(), run=folder)
     with pytest.raises(TreetopError, match="this run began on other data"):
-        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(60), run=folder, resume=True)
-    treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(60), run=folder)
+        model.fit(*documents(60), run=folder, resume=True)
+    written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
+    with monkeypatch.context() as patched:
+        patched.setattr("treetop.estimators.read_data", None)  # asked before any work is done
+        with pytest.raises(TreetopError, match=r"holds an earlier run.*resume=True.*overwrite=True"):
+            model.fit(*documents(60), run=folder)
+        with pytest.raises(TreetopError, match="resume or overwrite, not both"):
+            model.fit(*documents(60), resume=True, overwrite=True)
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == written
+    model.fit(*documents(60), run=folder, overwrite=True)
+    again = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert set(again) == set(written)
+    assert all(again[name] != written[name] for name in written)
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "precious.txt").write_text("mine")
     with pytest.raises(TreetopError, match="is not the folder of a run"):

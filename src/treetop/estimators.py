@@ -27,7 +27,7 @@ from treetop.labels.tree import Tree
 from treetop.parallel import Later, short_turns, thread_count
 from treetop.progress import Silent
 from treetop.ranking.weights import LabelWeights
-from treetop.runs import history_text
+from treetop.runs import check_run, history_text
 from treetop.training import Training
 from treetop.training_data import Data, read_data
 
@@ -126,13 +126,16 @@ class XRTransformer(Estimator):
         validation: tuple[Any, Any] | None = None,
         run: str | Path | None = None,
         resume: bool = False,
+        overwrite: bool = False,
         report: Silent | None = None,
     ) -> Transformer:
         """Learn from texts and their labels; `y` and `sample_weight` as in `XRLinear.fit`.
 
         `validation`: texts and labels to choose the best weights on. `run`: a folder for checkpoints
-        and finished stages; with `resume` those that are there already are not done again.
+        and finished stages. If it holds an earlier run, choose: `resume` continues that run and keeps
+        its finished stages, `overwrite` deletes its files and starts again.
         """
+        check_run(run, resume, overwrite)
         settings, report = make_settings(self.get_params(), TransformerSettings), report or Silent()
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
@@ -140,7 +143,7 @@ class XRTransformer(Estimator):
         data = read_data(settings, X, y, label_names, sample_weight, validation)
         settings, _ = with_ngrams(settings, data.texts)
         training.settings = with_costs(settings, data.Y, data.weights)
-        training.open_run(run, resume, data)
+        training.open_run(run, resume, overwrite, data)
         try:
             self._learn(training, data)
         except RuntimeError as error:

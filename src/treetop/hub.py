@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -28,14 +27,7 @@ def hub_model() -> Any:
             self.estimator = estimator
 
         def _save_pretrained(self, save_directory: Path) -> None:
-            inner = save_directory / ".whole"
-            self.estimator.save(inner)
-            for path in inner.iterdir():
-                place = save_directory / path.name
-                if place.is_dir():
-                    shutil.rmtree(place)
-                path.replace(place)
-            inner.rmdir()
+            self.estimator.save(save_directory)
 
         @classmethod
         def _from_pretrained(
@@ -58,9 +50,29 @@ def hub_model() -> Any:
 class Shared:
     """What a model can do with the Hub."""
 
-    def save_pretrained(self, folder: str | Path, **options: Any) -> Any:
-        """Save to a folder, and push it if `push_to_hub=True`; options are huggingface_hub's."""
-        return hub_model()(self).save_pretrained(folder, **options)
+    def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
+        """Write the model folder."""
+        raise NotImplementedError
+
+    def save_pretrained(
+        self,
+        folder: str | Path,
+        *,
+        push_to_hub: bool = False,
+        repo_id: str | None = None,
+        **options: Any,
+    ) -> Any:
+        """Save to a folder, and push it if `push_to_hub=True`; options are those of `push_to_hub`.
+
+        `repo_id` is the name on the Hub; that of the folder if it is not given.
+        """
+        if push_to_hub:
+            hub_model()  # raises if the library is missing
+        # Not the mixin's own method: it deletes the config.json of any folder before it saves.
+        self.save(folder)
+        if not push_to_hub:
+            return None
+        return self.push_to_hub(repo_id or Path(folder).name, **options)
 
     def push_to_hub(self, name: str, **options: Any) -> Any:
         """Upload to the Hub as `name`, in one commit; options are huggingface_hub's."""

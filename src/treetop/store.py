@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ from treetop.errors import TreetopError
 VERSION = 1
 CONFIG = "config.json"
 CARD = "README.md"
+# Files that config.json does not list: itself, the card, and what a killed `keep_measures` leaves.
+UNLISTED = (CONFIG, CARD, f".{CONFIG}.new", f".{CARD}.new")
 # Files are checked against their checksums up to this total; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 DTYPES = {
@@ -108,7 +110,7 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
     files = {
         file.relative_to(folder).as_posix(): {"bytes": file.stat().st_size, "sha256": checksum(file)}
         for file in sorted(folder.rglob("*"))
-        if file.is_file() and file != folder / CONFIG and file.name != CARD
+        if file.is_file() and not is_unlisted(file, folder)
     }
     text = json.dumps({"treetop": VERSION, **config, "files": files}, indent=2, ensure_ascii=False)
     (folder / CONFIG).write_text(text + "\n", encoding="utf-8")
@@ -170,16 +172,88 @@ def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
 
 
 def check_target(target: Path) -> None:
-    """Raise if something other than a model is where a model is to be written."""
-    if target.exists() and not (target / CONFIG).is_file():
-        raise TreetopError(f"{target}: exists and is not a treetop model: choose another place")
+    """Raise if writing a model to `target` would replace anything that treetop did not write.
+
+    An empty folder and a folder that holds nothing but a treetop model may be replaced.
+    """
+    try:
+        reason = obstacle(Path(target))
+    except OSError as error:
+        raise TreetopError(f"{target}: cannot be read ({error.strerror})") from None
+    if reason is not None:
+        raise TreetopError(f"{target}: {reason}")
+
+
+def obstacle(target: Path) -> str | None:
+    """Why `target` may not be replaced and what to do instead; None if it may be."""
+    if target.name in ("", ".."):
+        return "give the folder by its name"
+    if target.is_symlink():
+        return "is a symbolic link: choose another folder, or give the one it points to"
+    if not target.exists():
+        return None
+    if os.path.ismount(target):
+        return "is a mount point, which cannot be replaced: choose a folder inside it"
+    if target.is_dir() and not any(target.iterdir()):
+        return None
+    if listed_files(target) is None:
+        return "exists and is not a treetop model: choose another folder"
+    foreign = first_foreign(target)
+    if foreign is not None:
+        return f"holds {foreign}, which treetop did not write: choose another folder or move it"
+    return None
+
+
+def listed_files(folder: Path) -> set[str] | None:
+    """Files that the config.json of a treetop model lists; None if the folder is not such a model."""
+    try:
+        config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    # A bool is an int to isinstance.
+    if not isinstance(config, dict) or type(config.get("treetop")) is not int:
+        return None
+    files = config.get("files")
+    return set(files) if isinstance(files, dict) else None
+
+
+def is_unlisted(file: Path, folder: Path) -> bool:
+    """Whether a file of the model in `folder`, or of a member model in it, is one without checksum.
+
+    The config.json of a member is listed in that of the ensemble.
+    """
+    if file.parent == folder:
+        return file.name in UNLISTED
+    return file.name in UNLISTED and file.name != CONFIG and listed_files(file.parent) is not None
+
+
+def first_foreign(folder: Path) -> str | None:
+    """The first file or subfolder of a model folder that treetop did not write.
+
+    Symbolic links count as such, whatever their names.
+    """
+    files = listed_files(folder) or set()
+    subfolders = {parent.as_posix() for file in files for parent in PurePosixPath(file).parents}
+
+    def search(inner: Path) -> Iterator[str]:
+        for path in sorted(inner.iterdir()):
+            name = path.relative_to(folder).as_posix()
+            if path.is_symlink():
+                yield name
+            elif path.is_dir() and name in subfolders:
+                yield from search(path)
+            elif not path.is_file() or (name not in files and not is_unlisted(path, folder)):
+                yield name
+
+    return next(search(folder), None)
 
 
 @contextmanager
 def replacing_folder(target: Path) -> Iterator[Path]:
     """A new folder to write to that becomes `target` at the end, in one step.
 
-    On any error, or when killed, what was at `target` stays as it was.
+    On any error, or when killed, what was at `target` stays as it was. See `check_target` for what
+    may be replaced.
     """
     target = Path(target)
     check_target(target)
@@ -194,6 +268,7 @@ def replacing_folder(target: Path) -> Iterator[Path]:
         for file in fresh.rglob("*"):
             if file.is_file():
                 flush(file)
+        check_target(target)  # writing took a while: what is swapped out is deleted
         swap(fresh, target)
     except OSError as error:
         raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None

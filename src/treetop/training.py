@@ -65,14 +65,14 @@ class Training:
         self.run = Run()
         self.history: list[dict[str, Any]] = []
 
-    def open_run(self, folder: str | Path | None, resume: bool, data: Data) -> None:
+    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool, data: Data) -> None:
         """Remember stages in a folder."""
         if folder is not None:
             mark = data_fingerprint(
                 [*data.texts, "", *data.held_texts, "", *map(str, data.classes)],
                 *(data.Y, data.held_labels, data.weights),
             )
-            self.run = Run(Path(folder), mark, resume)
+            self.run = Run(Path(folder), mark, resume, overwrite)
 
     def text_features(self, data: Data) -> tuple[Tfidf, sp.csr_matrix, sp.csr_matrix]:
         """Φ_tfidf: the fitted vectoriser, and what it makes of the documents and of those held back."""

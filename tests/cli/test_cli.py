@@ -1,6 +1,7 @@
 """The commands as a user runs them: in a process of their own."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -163,8 +164,66 @@ def test_a_transformer_is_trained_resumed_and_used(trained, encoder, tmp_path):
     assert again.returncode == 0, again.stderr.decode()
     assert level.stat().st_mtime_ns == written
     assert (tmp_path / "m" / "history.jsonl").read_text().count("loss") > 0
+    model = (tmp_path / "m" / "config.json").read_bytes()
+    asked = treetop(*common, *BRIEF)
+    assert asked.returncode == 2
+    assert asked.stdout == b""
+    assert asked.stderr.decode() == (
+        f"treetop: {tmp_path}/m.run/member-0: holds an earlier run: "
+        "continue it (--resume, resume=True) or start again (--overwrite, overwrite=True)\n"
+    )
+    both = treetop(*common, "--resume", "--overwrite")
+    assert (both.returncode, both.stdout) == (2, b"")
+    assert b"resume or overwrite, not both" in both.stderr
+    assert level.stat().st_mtime_ns == written
+    assert (tmp_path / "m" / "config.json").read_bytes() == model
+    anew = treetop(*common, *BRIEF, "--overwrite")
+    assert anew.returncode == 0, anew.stderr.decode()
+    assert level.stat().st_mtime_ns != written
     piped = treetop("predict", tmp_path / "m", "-", "-k", 1, stdin=b"blue sky\n")
     assert json.loads(piped.stdout)["labels"][0]["label"] == "blue", piped.stderr.decode()
+
+
+def test_every_member_of_an_ensemble_is_asked_about_first(trained, tmp_path):
+    """Before the data is read: there is none."""
+    run = tmp_path / "m.run" / "member-1"
+    run.mkdir(parents=True)
+    (run / "run.json").write_text('{"treetop": 1, "data": "x"}')
+    options = ["--model", "xr-transformer", "--member", "seed=0", "--member", "seed=1"]
+    done = treetop("train", tmp_path / "absent", "-o", tmp_path / "m", *options)
+    assert done.returncode == 2
+    assert b"m.run/member-1: holds an earlier run" in done.stderr
+    assert os.listdir(run.parent) == ["member-1"]
+
+
+def test_a_linear_model_is_retrained_with_and_without_overwrite(trained, tmp_path):
+    for options in ([], [], ["--overwrite"]):
+        done = treetop("train", trained, "-o", tmp_path / "m", *options)
+        assert done.returncode == 0, done.stderr.decode()
+    assert os.listdir(tmp_path) == ["m"]
+    (tmp_path / "m" / "notes.txt").write_text("mine")
+    for options in ([], ["--overwrite"]):
+        done = treetop("train", trained, "-o", tmp_path / "m", *options)
+        assert done.returncode == 2
+        assert done.stdout == b""
+        assert b"m: holds notes.txt, which treetop did not write" in done.stderr
+    assert (tmp_path / "m" / "notes.txt").read_text() == "mine"
+
+
+@pytest.mark.parametrize("command", ["train", "ensemble", "compress", "export-onnx", "import-pecos"])
+def test_an_encoder_given_as_output_survives(trained, tmp_path, command):
+    encoder = tmp_path / "encoder"
+    encoder.mkdir()
+    (encoder / "config.json").write_text('{"model_type": "bert"}')
+    (encoder / "model.safetensors").write_bytes(b"weights")
+    given = trained if command == "train" else trained / "model"
+    done = treetop(command, given, "-o", encoder)
+    assert done.returncode == 2
+    assert done.stdout == b""
+    assert b"encoder: exists and is not a treetop model: choose another folder" in done.stderr
+    assert (encoder / "config.json").read_text() == '{"model_type": "bert"}'
+    assert (encoder / "model.safetensors").read_bytes() == b"weights"
+    assert sorted(os.listdir(encoder)) == ["config.json", "model.safetensors"]
 
 
 def test_an_ensemble_in_one_command_and_from_models(trained, encoder, tmp_path):

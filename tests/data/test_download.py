@@ -144,6 +144,19 @@ def test_an_archive_that_is_complete_is_not_fetched_again(server, tmp_path):
     assert server.asked == []
 
 
+def test_an_archive_that_was_there_already_is_kept(server, tmp_path):
+    mine = tmp_path / "eurlex-4k.tar.gz"
+    mine.write_bytes(archive())
+    address = server.address.replace("/{name}", "/download/item/sets/{name}")
+    server.sha1 = "0" * 40
+    with pytest.raises(TreetopError, match=r"eurlex-4k\.tar\.gz: its checksum is not the published"):
+        get_dataset("eurlex-4k", tmp_path, address)
+    assert mine.read_bytes() == archive()
+    server.sha1 = hashlib.sha1(archive()).hexdigest()
+    assert get_dataset("eurlex-4k", tmp_path, address).is_dir()
+    assert mine.read_bytes() == archive()
+
+
 def test_what_is_not_there(server, tmp_path):
     with pytest.raises(TreetopError, match="unknown data set 'eurlex': choose one of eurlex-4k"):
         get_dataset("eurlex", tmp_path)

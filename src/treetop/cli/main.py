@@ -66,6 +66,9 @@ def train(
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run that was stopped.")
     ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Discard an earlier run and start again.")
+    ] = False,
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Train all members that the preset names.")
     ] = False,
@@ -82,8 +85,8 @@ def train(
     from treetop.cli.train import Order, train_model
 
     order = Order(
-        data, output, model, preset, settings or [], encoder, validation, resume, ensemble,
-        member or [], combine, text_column, labels_column,
+        data, output, model, preset, settings or [], encoder, validation, resume, overwrite,
+        ensemble, member or [], combine, text_column, labels_column,
     )  # fmt: skip
     train_model(order)
 

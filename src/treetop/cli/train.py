@@ -19,6 +19,7 @@ from treetop.models import KINDS
 from treetop.notation import parse_assignment
 from treetop.progress import reporter
 from treetop.ranking.combining import COMBINE
+from treetop.runs import check_run
 
 TRAINABLE = ("xr-linear", "xr-transformer")
 
@@ -35,6 +36,7 @@ class Order:
     encoder: str | None
     validation: str
     resume: bool
+    overwrite: bool
     ensemble: bool
     members: list[str]
     combine: str | None
@@ -88,6 +90,9 @@ def train_model(order: Order) -> None:
     if order.resume and order.kind != "xr-transformer":
         raise TreetopError("--resume is for xr-transformer: xr-linear trains in one go")
     store.check_target(order.output)
+    if order.kind == "xr-transformer":
+        for number in range(len(variants)):
+            check_run(run_folder(order.output, number), order.resume, order.overwrite)
     dataset = open_data(order.data, order.text_column, order.labels_column)
     split = dataset.split("train")
     warn_of_empty(split)
@@ -118,7 +123,11 @@ def run_options(order: Order, dataset: Dataset, number: int) -> dict[str, Any]:
     """What only XRTransformer's `fit` takes."""
     if order.kind != "xr-transformer":
         return {}
-    made: dict[str, Any] = {"run": run_folder(order.output, number), "resume": order.resume}
+    made: dict[str, Any] = {
+        "run": run_folder(order.output, number),
+        "resume": order.resume,
+        "overwrite": order.overwrite,
+    }
     held = dataset.splits.get(order.validation)
     if held is not None and held.texts is not None and held.has_labels:
         made["validation"] = (held.texts, held.given_labels)

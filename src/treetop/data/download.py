@@ -28,7 +28,10 @@ SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") e
 def get_dataset(
     name: str, folder: Path, address: str = ARCHIVE, advance: Callable[[int, int], Any] | None = None
 ) -> Path:
-    """Download and unpack a set into `folder`/`name`; what is there already is kept."""
+    """Download and unpack a set into `folder`/`name`; what is there already is kept.
+
+    An archive `name`.tar.gz that is in `folder` already is used and kept.
+    """
     if name not in NAMES:
         raise TreetopError(f"unknown data set {name!r}: choose one of {', '.join(NAMES)}")
     target = folder / name
@@ -39,11 +42,18 @@ def get_dataset(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise TreetopError(f"{folder}: cannot be written ({error.strerror})") from None
-    if not archive.exists():
-        download(address.replace("{name}", name), archive, advance)
-    check_sum(archive, address.replace("{name}", name))
+    address = address.replace("{name}", name)
+    fetched = not archive.exists()
+    if fetched:
+        download(address, archive, advance)
+    if not matches_published_sum(archive, address):
+        if not fetched:
+            raise TreetopError(f"{archive}: its checksum is not the published one: move it away")
+        archive.unlink()
+        raise TreetopError(f"{address}: its checksum is not the published one: deleted, try again")
     unpack(archive, target)
-    archive.unlink()
+    if fetched:
+        archive.unlink()
     return target
 
 
@@ -77,18 +87,16 @@ def download(address: str, target: Path, advance: Callable[[int, int], Any] | No
     part.replace(target)
 
 
-def check_sum(archive: Path, address: str) -> None:
-    """Raise if the archive is not the one whose SHA-1 its server publishes, as archive.org does."""
+def matches_published_sum(archive: Path, address: str) -> bool:
+    """Whether the archive has the SHA-1 that its server publishes, as archive.org does, if it does."""
     published = published_sum(address)
     if published is None:
-        return
+        return True
     digest = hashlib.sha1(usedforsecurity=False)
     with archive.open("rb") as file:
         while block := file.read(BLOCK):
             digest.update(block)
-    if digest.hexdigest() != published:
-        archive.unlink()
-        raise TreetopError(f"{address}: its checksum is not the published one: deleted, try again")
+    return digest.hexdigest() == published
 
 
 def published_sum(address: str) -> str | None:

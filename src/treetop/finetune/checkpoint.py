@@ -12,11 +12,17 @@ import numpy as np
 from treetop.extras import require
 from treetop.finetune.level import Level
 from treetop.progress import Silent
-from treetop.runs import Arrays, Run, history_text, read_marked, write_marked, write_whole
+from treetop.runs import (
+    CHECKPOINT,
+    HISTORY,
+    Arrays,
+    Run,
+    history_text,
+    read_marked,
+    write_marked,
+    write_whole,
+)
 from treetop.store import part, prefixed
-
-CHECKPOINT = "checkpoint.safetensors"
-HISTORY = "history.jsonl"
 
 
 class Keeper:

@@ -1,0 +1,185 @@
+"""The folder of a run: continued or overwritten as asked, and nothing of anybody else's deleted."""
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from treetop.errors import TreetopError
+from treetop.runs import Run, check_run
+
+DATA = "0123456789abcdef" * 2
+OTHER = "f" * 32
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() if path.is_file() else None for path in folder.iterdir()}
+
+
+def train(folder, data=DATA, **options):
+    """A run of two stages; the values that they made or read back."""
+    run = Run(folder, data, **options)
+    made = [
+        run.stage(name, {}, after, lambda: {"values": np.frombuffer(os.urandom(8), np.uint8)})
+        for name, after in (("tokens", ["data"]), ("level-12", ["tokens"]))
+    ]
+    return [arrays["values"].tolist() for arrays in made]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    train(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_run_json_names_treetop(folder):
+    assert json.loads((folder / "run.json").read_text()) == {"treetop": 1, "data": DATA}
+
+
+def test_an_earlier_run_asks(folder):
+    before = contents(folder)
+    with pytest.raises(TreetopError) as error:
+        Run(folder, DATA)
+    assert str(error.value) == (
+        f"{folder}: holds an earlier run: continue it (--resume, resume=True) "
+        "or start again (--overwrite, overwrite=True)"
+    )
+    assert contents(folder) == before
+
+
+def test_resume_reads_stages_back_and_overwrite_makes_them_again(folder):
+    made = train(folder, resume=True)
+    assert train(folder, resume=True) == made
+    assert train(folder, overwrite=True) != made
+
+
+@pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
+def test_a_new_or_an_empty_folder_needs_no_answer(tmp_path, options):
+    train(tmp_path / "new" / "run", **options)
+    (tmp_path / "empty").mkdir()
+    train(tmp_path / "empty", **options)
+    # killed before run.json was complete
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / ".run.json.part").write_text('{"tr')
+    train(tmp_path / "killed", **options)
+    assert set(contents(tmp_path / "killed")) == set(contents(tmp_path / "empty"))
+
+
+def test_both_answers_are_one_too_many(folder):
+    before = contents(folder)
+    for place in (folder, None):
+        with pytest.raises(TreetopError, match="resume or overwrite, not both"):
+            check_run(place, resume=True, overwrite=True)
+    assert contents(folder) == before
+
+
+def test_a_run_of_an_earlier_version_is_known(folder):
+    (folder / "run.json").write_text(json.dumps({"data": DATA}) + "\n")
+    made = train(folder, resume=True)
+    with pytest.raises(TreetopError, match="holds an earlier run"):
+        train(folder)
+    assert train(folder, overwrite=True) != made
+    assert json.loads((folder / "run.json").read_text())["treetop"] == 1
+
+
+def test_other_data_is_overwritten_and_not_resumed(folder):
+    before = contents(folder)
+    with pytest.raises(TreetopError, match="began on other data: give that data, or start again"):
+        train(folder, OTHER, resume=True)
+    assert contents(folder) == before
+    train(folder, OTHER, overwrite=True)
+    assert json.loads((folder / "run.json").read_text())["data"] == OTHER
+
+
+@pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
+@pytest.mark.parametrize(
+    "facts",
+    [
+        None,
+        "",
+        "[]",
+        "{}",
+        '{"data": "runs/2024"}',
+        '{"data": ["a", "b"]}',
+        '{"treetop": 1}',
+        '{"treetop": true, "data": "x"}',
+        f'{{"data": "{DATA}", "name": "mine"}}',
+    ],
+)
+def test_a_folder_that_is_not_a_run_survives(tmp_path, facts, options):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "tokens.safetensors").write_bytes(b"mine")
+    if facts is not None:
+        (folder / "run.json").write_text(facts)
+    before = contents(folder)
+    with pytest.raises(TreetopError) as error:
+        Run(folder, DATA, **options)
+    message = "exists and is not the folder of a run: choose another folder"
+    assert str(error.value) == f"{folder}: {message}"
+    assert contents(folder) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "notes.txt",
+            ".DS_Store",
+            "levels.safetensors",
+            "level-.safetensors",
+            "tokens.safetensors.bak",
+        ),
+        *("atokens.safetensors", ".notes.part", "tokens.safetensors.part"),
+    ],
+)
+def test_a_file_added_to_a_run_survives(folder, name):
+    (folder / name).write_text("mine")
+    before = contents(folder)
+    with pytest.raises(TreetopError) as error:
+        train(folder, overwrite=True)
+    message = f"holds {name}, which treetop did not write: choose another folder or move it"
+    assert str(error.value) == f"{folder}: {message}"
+    assert contents(folder) == before
+    # to resume deletes nothing
+    train(folder, resume=True)
+    assert contents(folder) == before
+
+
+def test_a_folder_added_to_a_run_survives(folder):
+    (folder / "rankers.safetensors").mkdir()
+    (folder / "rankers.safetensors" / "mine").write_text("mine")
+    with pytest.raises(TreetopError, match=r"holds rankers\.safetensors, which treetop did not write"):
+        train(folder, overwrite=True)
+    assert (folder / "rankers.safetensors" / "mine").read_text() == "mine"
+
+
+def test_what_a_kill_left_is_removed(folder):
+    for name in (".level-3.safetensors.part", ".run.json.part", ".history.jsonl.part"):
+        (folder / name).write_text("cut sh")
+    train(folder, overwrite=True)
+    assert set(contents(folder)) == {"run.json", "tokens.safetensors", "level-12.safetensors"}
+
+
+def test_nothing_is_deleted_through_a_symbolic_link(folder):
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    made = train(link, resume=True)
+    before = contents(folder)
+    with pytest.raises(TreetopError, match="link: is a symbolic link, and nothing is deleted through"):
+        train(link, overwrite=True)
+    assert contents(folder) == before
+    assert train(folder, resume=True) == made
+    (folder / "rankers.safetensors").symlink_to(folder / "tokens.safetensors")
+    with pytest.raises(TreetopError, match=r"holds rankers\.safetensors, which treetop did not write"):
+        train(folder, overwrite=True)
+    assert (folder / "rankers.safetensors").is_symlink()
+
+
+def test_a_file_in_place_of_the_folder_is_one_line(tmp_path):
+    (tmp_path / "run").write_text("mine")
+    for options in ({}, {"resume": True}, {"overwrite": True}):
+        with pytest.raises(TreetopError, match="cannot be used for a run"):
+            Run(tmp_path / "run", DATA, **options)
+    assert (tmp_path / "run").read_text() == "mine"
