@@ -96,7 +96,15 @@ def measure(work: Path, worker: str) -> dict:
     counts = metrics.frequencies(sp.csr_matrix(sp.load_npz(work / "Y.trn.npz")))
     documents = sp.load_npz(work / "Y.trn.npz").shape[0]
     predicted = sp.csr_matrix(sp.load_npz(work / f"predictions.{worker}.npz"))
-    result = metrics.evaluate(Y, predicted, (1, 3, 5), train_counts=counts, train_documents=documents)
+    result = metrics.evaluate(
+        Y,
+        predicted,
+        (1, 3, 5),
+        classes=range(predicted.shape[1]),  # labels that only the test set has follow them in Y
+        columns=range(Y.shape[1]),
+        train_counts=counts,
+        train_documents=documents,
+    )
     return {name: round(100 * result[name], 2) for name in MEASURES}
 
 

@@ -23,7 +23,7 @@ import treetop
 from treetop import metrics
 from treetop.cli.screen import compile_kernels
 from treetop.data import Split, open_data
-from treetop.labels.vocabulary import Vocabulary
+from treetop.labels.alignment import align
 from treetop.notation import parse_assignment
 from treetop.progress import Timed
 
@@ -68,13 +68,13 @@ def versions():
 
 def truth(model, split):
     """Labels of a split; those that the model does not know come last."""
-    return Vocabulary(list(map(str, model.classes_))).extended(split.labels).encode(split.labels)
+    return align(split.labels, model.classes_)
 
 
 def measure(model, split, k=(1, 3, 5, 10), scores=None):
     scores = model.predict_scores(split.documents, max(k)) if scores is None else scores
     counts = {"train_counts": model.train_counts_, "train_documents": model.train_documents_}
-    return metrics.evaluate(truth(model, split), scores, k, **counts)
+    return metrics.evaluate(split.labels, scores, k, classes=model.classes_, **counts)
 
 
 def one_text_ms(model, texts):

@@ -7,7 +7,7 @@ import numpy as np
 
 import treetop
 from treetop.data.docstrings import load_docstrings
-from treetop.inputs import labels_in_order
+from treetop.labels.alignment import align
 
 
 def f1(chosen, Y) -> float:
@@ -22,12 +22,12 @@ def main() -> None:
     middle = int(0.8 * len(train))
     model = treetop.XRLinear().fit(train.texts[:middle], train.labels[:middle])
 
-    held = labels_in_order(train.labels[middle:], model.classes_)[:, : len(model.classes_)]
+    held = align(train.labels[middle:], model.classes_, unseen=False)
     scores = model.predict_scores(train.texts[middle:], 20)
     steps = np.quantile(scores.data, np.linspace(0, 0.99, 50))
     best = max(steps, key=lambda step: f1((scores >= step).astype(float), held))
 
-    Y = labels_in_order(test.labels, model.classes_)[:, : len(model.classes_)]
+    Y = align(test.labels, model.classes_, unseen=False)
     found = model.predict_scores(test.texts, 20)
     share = f1((found >= best).astype(float), Y)
     print(f"labels that score at least {best:.3f}: F1 {100 * share:.2f} on test")

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.ranking.combining import average, best_of, combined, worth
+from treetop.ranking.combining import average, best_of, combined, ranked_labels, worth
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
@@ -41,6 +41,12 @@ def test_the_best_of_each_row_is_that_of_a_full_sort(rng):
         expected = [label for label in np.argsort(-dense, kind="stable") if dense[label] > 0][:4]
         assert found.tolist() == expected
     assert average([scores, scores], 4).nnz == made.nnz
+
+
+def test_ties_go_to_the_lower_label_and_short_rows_are_padded():
+    scores = sp.csr_matrix(np.array([[0.5, 0.5, 0.9], [0, 0, 0.1]]))
+    assert ranked_labels(scores, 3).tolist() == [[2, 0, 1], [2, -1, -1]]
+    assert ranked_labels(scores, 2).tolist() == [[2, 0], [2, -1]]
 
 
 @pytest.mark.parametrize("combine", ["average", "rank", "sigmoid", "softmax"])

@@ -199,6 +199,16 @@ def test_score_takes_the_matrix_that_fit_took():
     assert model.score(texts, Y) == 1.0 == model.score(texts, [["r"], ["b"], ["r"]] * 4)
 
 
+def test_integer_labels_are_found_by_number_and_by_name(tmp_path):
+    texts = ["red sky", "blue sea"] * 4
+    model = treetop.XRLinear().fit(texts, np.array([7, 3] * 4))
+    model.save(tmp_path / "m")  # a saved model has strings as names
+    for one in (model, treetop.load(str(tmp_path / "m"))):
+        assert one.score(texts, [[7], [3]] * 4) == 1.0 == one.score(texts, [["7"], ["3"]] * 4)
+        for allow in ([3], ["3"], [np.int64(3)]):
+            assert str(first(one, "red sky", allow=allow)) == "3"
+
+
 def test_labels_as_a_series_as_iterators_and_with_line_breaks():
     texts = ["red sky", "blue sea"] * 4
     one = treetop.XRLinear().fit(texts, np.array(["r", "b"] * 4, dtype=object))

@@ -1,4 +1,6 @@
-"""Measures on cases done by hand, and against slow twins."""
+"""Metrics on cases done by hand, and against slow twins."""
+
+import re
 
 import numpy as np
 import pytest
@@ -6,8 +8,12 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, ndcg_score
+from sklearn.preprocessing import MultiLabelBinarizer
 
+import treetop
 from treetop import metrics
+from treetop.cli import screen
+from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
@@ -31,10 +37,12 @@ def test_a_case_done_by_hand():
 
 def test_labels_only_the_test_set_has_count_as_missed():
     known = metrics.evaluate(TRUE[:, :4], SCORES[:, :4], k=(3,))
-    with_unseen = metrics.evaluate(TRUE, SCORES[:, :4], k=(3,))
+    names = {"classes": "abcd", "columns": "abcde"}
+    with_unseen = metrics.evaluate(TRUE, SCORES[:, :4], k=(3,), **names)
     assert with_unseen["R@3"] < known["R@3"]
     assert with_unseen["by_frequency"]["1"]["occurrences"] == 4
-    buckets = metrics.evaluate(TRUE, SCORES[:, :4], (1,), train_counts=np.array([5, 5, 5, 5]))
+    counts = np.array([5, 5, 5, 5])
+    buckets = metrics.evaluate(TRUE, SCORES[:, :4], (1,), train_counts=counts, **names)
     assert buckets["by_frequency"]["0"] == {
         "labels": 1, "occurrences": 1, "recall": 0.0, "precision": 0.0, "f1": 0.0,
     }  # fmt: skip
@@ -86,19 +94,152 @@ def test_f1_at_a_threshold():
     assert result["micro_f1>=0.45"] == pytest.approx(expected)
 
 
-def test_ties_go_to_the_lower_label_and_short_rows_are_padded():
-    best = metrics.top_k(sp.csr_matrix(np.array([[0.5, 0.5, 0.9], [0, 0, 0.1]])), 3)
-    assert best.tolist() == [[2, 0, 1], [2, -1, -1]]
+# Columns by name: the model knows c, a, b; z occurs in the test set only.
+CLASSES = ["c", "a", "b"]
+LISTS = [["a"], ["c", "b"], ["z"], []]
+NAMED_SCORES = sp.csr_matrix(np.array([[0, 0.9, 0.1], [0.8, 0, 0.2], [0.3, 0.2, 0.1], [0.5, 0, 0]]))
+
+
+def test_a_matrix_with_its_columns_in_another_order_is_matched_by_name():
+    Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])  # the columns of a MultiLabelBinarizer: a, b, c
+    scores = Y[:, [2, 0, 1]]  # a perfect model, in the order of its own classes
+    assert metrics.evaluate(Y, scores, (1,))["P@1"] == 0.0  # taken as being in the scores' order
+    named = metrics.evaluate(Y, scores, (1,), classes=CLASSES, columns=["a", "b", "c"])
+    assert named["P@1"] == 1.0
+    assert named["labels"] == 3
+
+
+def test_lists_of_names_need_the_classes_only():
+    result = metrics.evaluate(LISTS, NAMED_SCORES, (1, 2), classes=CLASSES)
+    assert result["P@1"] == 2 / 4
+    assert result["R@2"] == (1 + 1 + 0) / 3  # z is missed
+    assert result["labels"] == 4
+    assert result["documents_without_labels"] == 1
+    assert result["by_frequency"]["1"]["occurrences"] == 4
+
+
+@given(st.integers(0, 10_000))
+def test_names_in_any_form_and_order_against_a_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    everything = [f"label {n}" for n in range(7)]
+    classes = rng.permutation(everything)[:5]
+    lists = [rng.choice(everything, rng.integers(0, 4), replace=False).tolist() for _ in range(9)]
+    scores = rng.permutation(9 * 5).reshape(9, 5) + 1.0
+    hits = 0
+    for line, row in zip(lists, scores, strict=True):
+        ranked = sorted(zip(row, classes, strict=True), reverse=True)
+        hits += sum(name in line for _, name in ranked[:2])
+    by_lists = metrics.evaluate(lists, scores, (2,), classes=classes)
+    assert by_lists["P@2"] == pytest.approx(hits / 9 / 2)
+    binarizer = MultiLabelBinarizer(classes=rng.permutation(everything), sparse_output=bool(seed % 2))
+    Y = binarizer.fit_transform(lists)
+    by_matrix = metrics.evaluate(Y, scores, (2,), classes=classes, columns=binarizer.classes_)
+    assert by_matrix == by_lists
+
+
+def test_numbers_are_names_too():
+    scores = np.array([[0.9, 0.1], [0.2, 0.8]])
+    for y_true in ([[7], [3]], [["7"], np.array([3])], np.array([7, 3]), np.array(["7", "3"])):
+        assert metrics.evaluate(y_true, scores, (1,), classes=np.array([7, 3]))["P@1"] == 1.0
+
+
+def test_what_is_given_is_not_changed():
+    Y = sp.csr_matrix(([2.0, 3.0, 0.0], ([0, 0, 1], [0, 1, 1])))
+    before = Y.copy()
+    metrics.evaluate(Y, Y, (1,), classes=["a", "b"], columns=["b", "a"])
+    np.testing.assert_array_equal(Y.data, before.data)
+    np.testing.assert_array_equal(Y.indices, before.indices)
 
 
 @pytest.mark.parametrize(
-    ("true", "scores", "message"),
+    ("true", "scores", "names", "message"),
     [
-        (np.eye(2), np.eye(3), "2 documents have labels, 3 have scores"),
-        (np.ones((2, 2)), np.ones((2, 3)), "every label that can be predicted needs a column"),
-        (np.ones((1, 1)), np.array([[np.nan]]), "NaN"),
+        (np.eye(2), np.eye(3)[:, :2], {}, "2 documents have labels, 3 have scores"),
+        (np.ones((2, 2)), np.ones((2, 3)), {}, "y_true: 2 columns, expected 3: give lists of label"),
+        (np.ones((2, 4)), np.ones((2, 3)), {}, r"y_true: 4 columns, expected 3: .* \(columns= and cl"),
+        (np.ones((2, 4)), np.ones((2, 3)), {"classes": "abc"}, "y_true: 4 columns, expected 3"),
+        ([["a"]], np.ones((1, 2)), {}, "names of the scores' columns as classes=model.classes_"),
+        (np.array(["a"]), np.ones((1, 2)), {}, "give the names .* as classes="),
+        ([["a"]], np.ones((1, 2)), {"classes": "abc"}, "classes= has 3 names, but the scores have 2"),
+        ([["a"]], np.ones((1, 2)), {"classes": "aa"}, "differ from each other: 'a' occurs twice"),
+        ([["a"]], np.ones((1, 1)), {"classes": "a", "columns": "a"}, "columns= is for a matrix"),
+        (np.eye(2), np.eye(2), {"columns": "ab"}, "give classes=model.classes_"),
+        (np.eye(2), np.eye(2), {"columns": "a", "classes": "ab"}, "columns= has 1 names"),
+        (np.eye(2), np.eye(2), {"columns": "aa", "classes": "ab"}, "'a' occurs twice"),
+        (["ab"], np.ones((1, 2)), {"classes": "ab"}, "labels of document 0 are the string 'ab'"),
+        ([3], np.ones((1, 2)), {"classes": "ab"}, "labels of document 0 are 3: give a list"),
+        ([[None]], np.ones((1, 2)), {"classes": "ab"}, "label None is of type NoneType"),
+        (np.eye(2), np.eye(2), {"train_counts": np.ones(3)}, "train_counts has 3 labels"),
+        (np.eye(2), np.eye(2), {"propensity": "x"}, "unknown propensity preset 'x'"),
+        (np.ones((1, 1)), np.array([[np.nan]]), {}, "NaN"),
     ],
 )
-def test_errors(true, scores, message):
-    with pytest.raises(TreetopError, match=message):
-        metrics.evaluate(true, scores)
+def test_errors(true, scores, names, message):
+    with pytest.raises(TreetopError, match=message) as raised:
+        metrics.evaluate(true, scores, **names)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.fixture
+def new_metric():
+    """A metric of a user: the mean number of true labels among the first k."""
+
+    @metrics.register("hits", heading="true labels", percent=False, compared_at=(1,))
+    def hits(context):
+        return context.hits.sum(axis=1).mean()
+
+    yield "hits"
+    del metrics.METRICS["hits"]
+
+
+@pytest.fixture
+def model():
+    texts = ["red apple", "green pear", "blue sky"] * 4
+    return treetop.XRLinear().fit(texts, [["red", "fruit"], ["green", "fruit"], ["blue"]] * 4)
+
+
+def test_a_registered_metric_is_in_results_scorers_tables_and_model_cards(
+    new_metric, model, tmp_path, capsys
+):
+    texts, labels = ["red apple", "blue sky"], [["red", "fruit"], ["blue"]]
+    scores = model.predict_scores(texts, 3)
+    result = metrics.evaluate(labels, scores, (1, 3), classes=model.classes_)
+    assert (result["hits@1"], result["hits@3"]) == (1.0, 1.5)
+    assert treetop.scorer("hits@3")(model, texts, labels) == 1.5
+
+    (tmp_path / "test.txt").write_text("red apple\nblue sky\n")
+    (tmp_path / "test.labels").write_text("red\tfruit\nblue\n")
+    model.save(tmp_path / "model")
+    evaluate_model(tmp_path / "model", tmp_path, "test", False, "default", None, None, None, keep=True)
+    table = capsys.readouterr().out
+    assert re.search(r"^true labels +1\.00 +1\.50 +1\.50 +1\.50$", table, re.MULTILINE)
+    assert "| hits@3 | 1.50 |" in (tmp_path / "model" / "README.md").read_text("utf-8")
+    assert ["hits@1", "1.00"] in screen.comparison_rows([result])
+
+
+def test_a_metric_of_which_less_is_better_is_negated_in_scorers(model, monkeypatch):
+    monkeypatch.setattr(metrics, "METRICS", metrics.METRICS.copy())
+
+    @metrics.register("misses", greater_is_better=False, every_k=False)
+    def misses(context):
+        return (~context.hits).sum()
+
+    assert treetop.scorer("misses@2")(model, ["blue sky"], [["blue"]]) == -1.0
+    scores = model.predict_scores(["blue sky"])
+    result = metrics.evaluate([["blue"]], scores, (1, 2), classes=model.classes_)
+    assert result["misses@2"] == 1.0
+    assert "misses@1" not in result
+
+
+@pytest.mark.parametrize("name", ["P", "", "a@b"])
+def test_names_of_metrics_are_new_and_can_be_followed_by_k(name):
+    with pytest.raises(TreetopError, match=f"metric name '{name}'"):
+        metrics.register(name)
+
+
+def test_the_model_card_shows_only_metrics():
+    result = {**metrics.evaluate(TRUE, SCORES, (1,), threshold=0.5), "seconds": 3.5}
+    figures = metrics.figures(result)
+    assert figures["P@1"] == "33.33"
+    assert "micro_f1>=0.5" in figures
+    assert not {"seconds", "documents", "by_frequency"} & set(figures)

@@ -48,7 +48,7 @@ def test_cross_validation_over_names(corpus):
     assert (scores > 0.99).all()
 
 
-@pytest.mark.parametrize("measure", ["P@1", "R@2", "RP@2", "nDCG@2", "PSP@2", "PSnDCG@2"])
+@pytest.mark.parametrize("measure", [f"{name}@2" for name in treetop.metrics.METRICS])
 def test_scorers_are_the_metrics(corpus, measure):
     texts, labels = corpus
     model = treetop.XRLinear().fit(texts[:80], labels[:80])
@@ -57,6 +57,18 @@ def test_scorers_are_the_metrics(corpus, measure):
     counts = {"train_counts": model.train_counts_, "train_documents": model.train_documents_}
     expected = treetop.metrics.evaluate(Y, scores, (int(measure[-1]),), **counts)[measure]
     assert treetop.scorer(measure)(model, texts[80:], labels[80:]) == pytest.approx(expected)
+
+
+def test_scorers_match_names_and_refuse_columns_that_have_none(corpus):
+    texts, labels = corpus
+    model = treetop.XRLinear().fit(texts[:80], labels[:80])
+    unseen = [[*line, "unseen"] for line in labels[80:]]
+    assert treetop.scorer("R@2")(model, texts[80:], unseen) == pytest.approx(2 / 3)
+    Y = MultiLabelBinarizer().fit_transform(unseen)
+    with pytest.raises(TreetopError, match="y_true: 7 columns, expected 6: give lists of label names"):
+        treetop.scorer("R@2")(model, texts[80:], Y)
+    with pytest.raises(TreetopError, match="y_true: 7 columns, expected 6: give lists of label names"):
+        model.score(texts[80:], Y)
 
 
 def test_pipelines(corpus):

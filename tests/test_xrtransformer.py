@@ -411,7 +411,8 @@ def test_validation_takes_what_fit_takes_and_says_what_does_not_fit(encoder):
     for wrong, message in [
         ((held, held_labels[:3]), "validation: 8 documents but labels for 3"),
         ((held, list(first)), "give a list of names"),
-        ((held, np.ones((8, 2))), "validation labels have 2 columns"),
+        ((held, np.ones((8, 2))), "validation labels: 2 columns"),
+        ((held, [["unknown"]] * 8), "validation: no document has a label that the training data has"),
     ]:
         with pytest.raises(TreetopError, match=message):
             model.fit(texts, labels, validation=wrong)

@@ -18,7 +18,8 @@ from treetop.explain.explanation import Explanation
 from treetop.features.hybrid import Features
 from treetop.features.tfidf import Tfidf
 from treetop.hub import Shared
-from treetop.inputs import check_shape, is_text, labels_in_order, read_features
+from treetop.inputs import check_shape, is_text, read_features
+from treetop.labels.alignment import columns_of
 from treetop.model_folder import read_model, write_model
 from treetop.parallel import thread_count
 from treetop.parameters import Parameters
@@ -71,7 +72,7 @@ class Estimator(Parameters, Shared):
             raise TreetopError(f"k is {k}: it must be at least 1")
         made = self._features(X)
         threads = thread_count(threads if threads is not None else self.settings_.threads)
-        allowed = None if allow is None else self._numbers(allow)
+        allowed = None if allow is None else columns_of(allow, self.classes_)
         if candidates is not None:
             candidates = sp.csr_matrix(candidates)
             check_shape(candidates, (made.rows, len(self.classes_)), "candidates")
@@ -105,14 +106,15 @@ class Estimator(Parameters, Shared):
         if label is None:
             numbers = self.predict_scores(X, k).indices.tolist()
         else:
-            numbers = self._numbers([label] if isinstance(label, str) else label).tolist()
+            names = [label] if isinstance(label, str) else label
+            numbers = columns_of(names, self.classes_).tolist()
         made = explain(self, text if one_text else None, X, numbers, words, neighbours)
         return made[0] if isinstance(label, str) else made
 
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
-        Y = labels_in_order(y, self.classes_)
-        return float(metrics.evaluate(Y, self.predict_scores(X, 1), k=(1,))["P@1"])
+        result = metrics.evaluate(y, self.predict_scores(X, 1), k=(1,), classes=self.classes_)
+        return float(result["P@1"])
 
     def _text_features(self, texts: Any) -> Features:
         """Features of texts as `fit` made them."""
@@ -144,13 +146,6 @@ class Estimator(Parameters, Shared):
         self.documents_ = None
         if self.settings_.keep_documents:
             self.documents_ = KeptDocuments.of(X, Y, texts, threads)
-
-    def _numbers(self, names: Iterable[Any]) -> np.ndarray:
-        known = {name: number for number, name in enumerate(self.classes_)}
-        for name in (names := list(names)):
-            if name not in known:
-                raise TreetopError(f"label {name!r} is not known to the model")
-        return np.array([known[name] for name in names], np.int64)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "rankers_")

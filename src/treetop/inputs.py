@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
-from treetop.labels.vocabulary import Vocabulary, label_matrix, vocabulary_of
+from treetop.labels.vocabulary import as_labels, is_label_matrix, label_matrix, vocabulary_of
 
 
 def is_text(X: Any) -> bool:
@@ -45,10 +45,9 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
     """Y and the label names, from any of the forms `fit` takes."""
     if isinstance(y, np.ndarray) and y.dtype.kind == "c":
         raise TreetopError("Complex data not supported")
-    if not isinstance(y, list | tuple | np.ndarray) and hasattr(y, "__array__") and not sp.issparse(y):
-        y = np.asarray(y)
     if y is None:
         raise TreetopError("requires y to be passed, but the target y is None")
+    y = as_labels(y)
     if is_label_matrix(y):
         Y = label_matrix(y)
         names = label_names if label_names is not None else range(Y.shape[1])
@@ -68,21 +67,6 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
     classes = np.array(vocabulary.names, dtype=object)
     check_names(classes)
     return vocabulary.encode(lines), classes
-
-
-def labels_in_order(y: Any, classes: np.ndarray) -> sp.csr_matrix:
-    """Y with the columns of `classes`, followed by labels that are not among them."""
-    known = [str(name) for name in classes]
-    own = is_label_matrix(y) and y.shape[1] == len(known)
-    Y, names = read_labels(y, known if own else None)
-    order = Vocabulary(known).extended([[str(name) for name in names]])
-    columns = np.array([order.numbers[str(name)] for name in names], np.int64)
-    return sp.csr_matrix((Y.data, columns[Y.indices], Y.indptr), shape=(Y.shape[0], len(order)))
-
-
-def is_label_matrix(y: Any) -> bool:
-    """Whether labels are given as documents x labels."""
-    return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
 
 
 def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from treetop import metrics
+
 METADATA = """---
 library_name: treetop
 pipeline_tag: text-classification
@@ -77,12 +79,12 @@ def about_ensemble(facts: dict[str, Any]) -> str:
 
 def measured(facts: dict[str, Any]) -> str:
     """The measures as a section of their own, or nothing."""
-    figures = {name: v for name, v in facts["metrics"].items() if isinstance(v, float)}
+    figures = metrics.figures(facts["metrics"])
     if not figures:
         return ""
     where = facts["metrics"].get("measured_on", "")
     made = f"\n## Measured, in per cent\n\n{where}\n\n| measure | value |\n| --- | --- |\n"
-    made += "".join(f"| {name} | {100 * value:.2f} |\n" for name, value in figures.items())
+    made += "".join(f"| {name} | {figure} |\n" for name, figure in figures.items())
     buckets = facts["metrics"].get("by_frequency")
     if not buckets:
         return made

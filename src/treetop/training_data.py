@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from treetop.config import TransformerSettings
 from treetop.errors import TreetopError
 from treetop.features.tokens import check_text
-from treetop.inputs import is_label_matrix, read_labels, read_weights
+from treetop.inputs import read_labels, read_weights
+from treetop.labels.alignment import align
 
 
 @dataclass(frozen=True)
@@ -44,11 +45,13 @@ def read_data(
         texts, Y, counts = [texts[row] for row in kept], Y[kept], counts[kept]
     if validation is not None:
         held_texts = checked_texts(validation[0])
-        held = known_labels(validation[1], classes)
+        held = align(validation[1], classes, unseen=False, input_name="validation labels")
         if len(held_texts) != held.shape[0]:
             raise TreetopError(
                 f"validation: {len(held_texts)} documents but labels for {held.shape[0]}"
             )
+        if held.nnz == 0:
+            raise TreetopError("validation: no document has a label that the training data has")
         return Data(texts, Y, classes, counts, held_texts, held)
     out = held_rows(len(texts), settings.validation, settings.seed)
     kept = np.setdiff1d(np.arange(len(texts)), out)
@@ -74,17 +77,3 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     for number, text in enumerate(made):
         check_text(text, number)
     return made
-
-
-def known_labels(y: Any, classes: np.ndarray) -> sp.csr_matrix:
-    """Labels of validation documents as columns of the training's; others are left out."""
-    matrix = is_label_matrix(y)
-    if matrix and y.shape[1] != classes.size:
-        raise TreetopError(f"validation labels have {y.shape[1]} columns, expected {classes.size}")
-    Y, names = read_labels(y, list(map(str, classes)) if matrix else None)
-    numbers = {str(name): number for number, name in enumerate(classes)}
-    place = np.array([numbers.get(str(name), -1) for name in names])
-    found = sp.coo_matrix(Y)
-    kept = place[found.col] >= 0
-    cells = (found.row[kept], place[found.col[kept]])
-    return sp.csr_matrix((found.data[kept], cells), shape=(Y.shape[0], classes.size))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import treetop
 from treetop import store
-from treetop.cli.screen import print_table
+from treetop.cli.screen import comparison_rows, print_table
 from treetop.cli.work import measure, writing
 from treetop.compress import compress, folder_bytes, parse_size
 from treetop.data import Dataset, open_data
@@ -68,9 +68,8 @@ def print_comparison(before: Path, after: Path, dataset: Dataset | None) -> None
     if dataset is not None:
         split = dataset.split("test", "train")
         models = [treetop.load(str(folder)) for folder in folders]
-        found = [measure(one, split, dataset.label_names) for one in models]
-        for name in ("P@1", "P@3", "P@5", "PSP@5"):
-            rows.append([name, *(f"{100 * result[name]:.2f}" for result in found)])
+        before_and_after = [measure(model, split, dataset.label_names) for model in models]
+        rows += comparison_rows(before_and_after)
     print_table(rows)
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from treetop import metrics
 from treetop.kernels import all_kernels
 from treetop.progress import reporter
-
-COMPARED = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "PSP@5", "macro_f1@5")
-MEASURES = ("P", "R", "RP", "nDCG", "PSP", "PSnDCG", "micro_f1", "macro_f1")
 
 
 def compile_kernels() -> None:
@@ -37,30 +35,36 @@ def print_table(rows: list[list[str]]) -> None:
 
 def print_measures(result: dict[str, Any]) -> None:
     """All figures of `metrics.evaluate`, in per cent."""
-    depths = [name.split("@")[1] for name in result if name.startswith("P@")]
+    figures = metrics.figures(result)
+    depths = [key.partition("@")[2] for key in figures if key.startswith("P@")]
     print(f"{result['documents']:,} documents, {result['labels']:,} labels, figures in per cent\n")
     rows = [["", *(f"@{depth}" for depth in depths)]]
-    for measure in MEASURES:
-        rows.append([measure, *(percent(result[f"{measure}@{depth}"]) for depth in depths)])
+    for metric in metrics.METRICS.values():
+        if metric.every_k:
+            cells = [figures.pop(f"{metric.name}@{depth}", "") for depth in depths]
+            rows.append([metric.heading, *cells])
     print_table(rows)
-    for name, value in result.items():
-        if name.startswith("coverage") or ">=" in name:
-            print(f"{name}  {percent(value)}")
+    for key, figure in figures.items():
+        print(f"{key}  {figure}")
     print("\nby the number of training documents a label has:\n")
     rows = [["training documents", "labels", "occurrences", "recall", "precision", "F1"]]
     for bucket, row in result["by_frequency"].items():
-        figures = [percent(row[name]) for name in ("recall", "precision", "f1")]
-        rows.append([bucket, f"{row['labels']:,}", f"{row['occurrences']:,}", *figures])
+        cells = [percent(row[name]) for name in ("recall", "precision", "f1")]
+        rows.append([bucket, f"{row['labels']:,}", f"{row['occurrences']:,}", *cells])
     print_table(rows)
 
 
 def print_comparison(results: dict[str, dict[str, Any]]) -> None:
     """The main figures of several models, a column each."""
-    rows = [["", *results]]
-    for name in COMPARED:
-        rows.append([name, *(percent(result[name]) for result in results.values())])
+    rows = [["", *results], *comparison_rows(list(results.values()))]
     rows.append(["training, seconds", *(f"{result['seconds']:.1f}" for result in results.values())])
     print_table(rows)
+
+
+def comparison_rows(results: list[dict[str, Any]]) -> list[list[str]]:
+    """The main metrics, one per row, a column per model."""
+    columns = [metrics.compared(result) for result in results]
+    return [[key, *(column[key] for column in columns)] for key in columns[0]]
 
 
 def percent(value: float) -> str:

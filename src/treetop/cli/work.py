@@ -21,7 +21,7 @@ from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.features.tokens import blocks_of_text
-from treetop.labels.vocabulary import Vocabulary
+from treetop.labels.alignment import align
 from treetop.model_card import card
 
 
@@ -100,9 +100,7 @@ def evaluate_model(
     threshold: float | None, text_column: str | None, labels_column: str | None, keep: bool = False,
 ) -> None:  # fmt: skip
     """Measure a model on a split and print the figures; `keep` notes them in the model folder."""
-    if propensity not in metrics.PROPENSITIES:
-        known = ", ".join(metrics.PROPENSITIES)
-        raise TreetopError(f"unknown propensity preset {propensity!r}: choose one of {known}")
+    metrics.propensity_constants(propensity)
     estimator = treetop.load(str(model))
     dataset = open_data(data, text_column, labels_column)
     if split_name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
@@ -120,37 +118,33 @@ def evaluate_model(
 
 
 def measure(
-    estimator: Any, split: Split, names: list[str] | None, k: tuple[int, ...] = (1, 3, 5, 10),
+    estimator: Any,
+    split: Split,
+    names: list[str] | None,
+    k: tuple[int, ...] = (1, 3, 5, 10),
     **options: Any,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """Every measure of an estimator on a split; labels unknown to it count as missed."""
     labels = split.named_labels(names)
-    vocabulary = Vocabulary(list(map(str, estimator.classes_))).extended(labels)
-    truth = vocabulary.encode(labels)
     if split.excluded is None:
         scores = estimator.predict_scores(split.documents, max(k))
     else:
         most = int(np.diff(split.excluded.indptr).max(initial=0))
         scores = estimator.predict_scores(split.documents, max(k) + most)
-        truth, scores = without_excluded(truth, scores, split.excluded, names, vocabulary)
+        excluded = Split(None, None, None, split.excluded).named_labels(names)
+        labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
     if estimator.train_documents_:  # not known of an imported model
         options["train_counts"] = estimator.train_counts_
         options["train_documents"] = estimator.train_documents_
-    return metrics.evaluate(truth, scores, k, **options)
+    return metrics.evaluate(labels, scores, k, classes=estimator.classes_, **options)
 
 
 def without_excluded(
-    truth: sp.csr_matrix, scores: sp.csr_matrix, excluded: sp.csr_matrix, names: list[str] | None,
-    vocabulary: Vocabulary,
-) -> tuple[sp.csr_matrix, sp.csr_matrix]:  # fmt: skip
-    """Truth and scores without the pairs that do not count (LF sets: a page and its own title)."""
-    pairs = Split(None, None, None, excluded).named_labels(names)
-    known = [[name for name in line if name in vocabulary.numbers] for line in pairs]
-    out = vocabulary.encode(known)
-
-    def drop(matrix: sp.csr_matrix) -> sp.csr_matrix:
-        made = sp.csr_matrix(matrix - matrix.multiply(out[:, : matrix.shape[1]]))
-        made.eliminate_zeros()
-        return made
-
-    return drop(truth), drop(scores)
+    labels: list[list[str]], scores: sp.csr_matrix, excluded: list[list[str]], classes: np.ndarray
+) -> tuple[list[list[str]], sp.csr_matrix]:
+    """Labels and scores without the pairs that do not count (LF sets: a page and its own title)."""
+    pairs = zip(labels, map(set, excluded), strict=True)
+    labels = [[name for name in line if name not in out] for line, out in pairs]
+    kept = sp.csr_matrix(scores - scores.multiply(align(excluded, classes, unseen=False)))
+    kept.eliminate_zeros()
+    return labels, kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -25,9 +26,11 @@ class Vocabulary:
     def numbers(self) -> dict[str, int]:
         """Number of each name. Made when first asked for: prediction does without."""
         if self._numbers is None:
-            self._numbers = {name: number for number, name in enumerate(self.names)}
-            if len(self._numbers) != len(self.names):
-                raise TreetopError("label names must differ from each other")
+            numbers = {name: number for number, name in enumerate(self.names)}
+            if len(numbers) != len(self.names):
+                twice = next(name for name, count in Counter(self.names).items() if count > 1)
+                raise TreetopError(f"label names must differ from each other: {twice!r} occurs twice")
+            self._numbers = numbers
         return self._numbers
 
     def extended(self, labels: Iterable[Iterable[str]]) -> Vocabulary:
@@ -53,21 +56,40 @@ def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
     names: set[str] = set()
     for number, line in enumerate(labels):
         if isinstance(line, str):
-            raise TreetopError(
-                f"labels of document {number} are the string {line!r}: give a list of names"
-            )
+            raise not_a_list(line, number)
         try:
             names.update(line)
         except TypeError:
-            raise TreetopError(
-                f"Unknown label type: labels of document {number} are {line!r}: give a list of names"
-            ) from None
+            raise not_a_list(line, number) from None
     for name in names:
         if not isinstance(name, str):
             raise TreetopError(
                 f"Unknown label type: label {name!r} is of type {type(name).__name__}, not a string"
             )
     return Vocabulary(sorted(names))
+
+
+def not_a_list(line: Any, document: int) -> TreetopError:
+    """The error for labels of a document that are not a list of names."""
+    if isinstance(line, str):
+        return TreetopError(
+            f"labels of document {document} are the string {line!r}: give a list of names"
+        )
+    return TreetopError(
+        f"Unknown label type: labels of document {document} are {line!r}: give a list of names"
+    )
+
+
+def as_labels(y: Any) -> Any:
+    """Labels as they are, or as an array if they are a Series, a DataFrame, a tensor or the like."""
+    if isinstance(y, list | tuple | np.ndarray) or sp.issparse(y) or not hasattr(y, "__array__"):
+        return y
+    return np.asarray(y)
+
+
+def is_label_matrix(y: Any) -> bool:
+    """Whether labels are given as documents x labels."""
+    return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
 
 
 def label_matrix(Y: Any) -> sp.csr_matrix:

@@ -22,6 +22,17 @@ def best_of(scores: sp.csr_matrix, k: int) -> sp.csr_matrix:
     return sp.csr_matrix((data, scores.indices[kept], indptr), shape=scores.shape)
 
 
+def ranked_labels(scores: sp.csr_matrix, k: int) -> np.ndarray:
+    """N x k label numbers, int64, best first, -1 where a row has fewer. Ties go to the lower label."""
+    kept = best_of(scores, k)
+    sizes = np.diff(kept.indptr)
+    rows = np.repeat(np.arange(kept.shape[0]), sizes)
+    ranks = np.arange(kept.nnz) - np.repeat(kept.indptr[:-1], sizes)
+    best = np.full((kept.shape[0], k), -1, np.int64)
+    best[rows, ranks] = kept.indices
+    return best
+
+
 def average(parts: Sequence[sp.csr_matrix], k: int) -> sp.csr_matrix:
     """Mean of several score matrices, the best `k` a row, best first."""
     return combined(parts, [1.0] * len(parts), "average", k)

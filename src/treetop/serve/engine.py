@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.labels.alignment import vocabulary
 from treetop.models import load_model
 from treetop.serve.batching import Piece
 from treetop.serve.labels import LabelSearch
@@ -60,7 +61,7 @@ class Served:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Number of each label."""
-        return {str(name): number for number, name in enumerate(self.model.classes_)}
+        return vocabulary(self.model.classes_).numbers
 
     @cached_property
     def has_encoder(self) -> bool:

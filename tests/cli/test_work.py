@@ -1,0 +1,36 @@
+"""What the commands compute, without a process of their own."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from treetop.cli.work import measure
+from treetop.data import Split
+
+
+@pytest.fixture
+def model():
+    """A model of the labels c, a and b that gives every document the same scores."""
+    return SimpleNamespace(
+        classes_=np.array(["c", "a", "b"], dtype=object),
+        train_documents_=0,
+        predict_scores=lambda X, k: sp.csr_matrix([[0.9, 0.8, 0.7]] * len(X)),
+    )
+
+
+def test_labels_are_matched_by_name_whatever_their_order(model):
+    names, Y = ["a", "b", "c", "z"], sp.csr_matrix([[0, 0, 1, 0], [1, 0, 0, 1]])
+    result = measure(model, Split(["x", "y"], None, None, Y), names, (1, 2))
+    assert result["P@1"] == 1 / 2
+    assert result["R@2"] == (1 + 1 / 2) / 2
+    assert result["labels"] == 4
+
+
+def test_excluded_pairs_count_neither_as_predicted_nor_as_true(model):
+    names, Y = ["a", "b", "c", "z"], sp.csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1]])
+    excluded = sp.csr_matrix([[0, 0, 1, 0], [0, 0, 1, 1]])
+    result = measure(model, Split(["x", "y"], None, None, Y, excluded), names, (1,))
+    assert result["P@1"] == 1.0
+    assert result["R@1"] == 1.0
