@@ -22,11 +22,11 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import metrics
-from treetop.config import Analyser
 from treetop.data import open_data
-from treetop.features.tfidf import Tfidf
+from treetop.evaluation import metrics
+from treetop.features.words.tfidf import Tfidf
 from treetop.labels.vocabulary import vocabulary_of
+from treetop.settings.schema import Analyser
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "linear.json"

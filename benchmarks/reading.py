@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import parallel
 from treetop.data.docstrings import load_docstrings
 from treetop.data.files import lines_of
 from treetop.data.pairs import read_rows, text_of
+from treetop.runtime import parallel
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "howto" / "formats.md"

@@ -16,17 +16,17 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from treetop.config import TransformerSettings
-from treetop.features.attention import never_wait
-from treetop.features.devices import DeviceRagged, pick_device, pick_precision
-from treetop.features.encoder import Encoder
-from treetop.features.sources import find_encoder
-from treetop.features.subwords import Ragged
-from treetop.finetune.batches import Batches
-from treetop.finetune.head import Head
-from treetop.finetune.level import Level
-from treetop.finetune.optimizer import Masters
-from treetop.finetune.targets import Targets
+from treetop.features.encoders.attention import never_wait
+from treetop.features.encoders.devices import DeviceRagged, pick_device, pick_precision
+from treetop.features.encoders.sources import find_encoder
+from treetop.features.encoders.subwords import Ragged
+from treetop.features.encoders.transformer import Encoder
+from treetop.settings.schema import TransformerSettings
+from treetop.training.finetune.batches import Batches
+from treetop.training.finetune.head import Head
+from treetop.training.finetune.level import Level
+from treetop.training.finetune.optimizer import Masters
+from treetop.training.finetune.targets import Targets
 
 
 def wait(device):
@@ -146,7 +146,7 @@ def main():
     precision = pick_precision("auto", device)
     never_wait(encoder.model)
     if device.type == "cuda" and not given.plain:
-        from treetop.finetune.fused import speed_up
+        from treetop.training.finetune.fused import speed_up
 
         speed_up(encoder.model)
     settings = replace(settings, cuda_graphs=not given.plain)

@@ -17,8 +17,8 @@ from transformer import measure, splits, versions
 import treetop
 from treetop.cli.screen import compile_kernels
 from treetop.data import open_data
-from treetop.notation import parse_assignment
-from treetop.progress import Timed
+from treetop.runtime.progress import TimedReporter
+from treetop.settings.notation import parse_assignment
 
 STEPS = (300, 400, 600)
 KEPT = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5", "RP@5", "nDCG@5", "PSP@5")
@@ -72,7 +72,7 @@ def variants(labels, encoder, vectors):
 
 
 def run(kind, settings, whole, split, folder):
-    report = Timed()
+    report = TimedReporter()
     started = time.perf_counter()
     if kind == "xr-linear":
         model = treetop.XRLinear(**settings).fit(whole.texts, whole.labels, report=report)

@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 
 import treetop
-from treetop import metrics
 from treetop.cli.screen import compile_kernels
 from treetop.data import Split, open_data
+from treetop.evaluation import metrics
 from treetop.labels.alignment import align
-from treetop.notation import parse_assignment
-from treetop.progress import Timed
+from treetop.runtime.progress import TimedReporter
+from treetop.settings.notation import parse_assignment
 
 SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")
 
@@ -91,7 +91,7 @@ def one_text_ms(model, texts):
 
 def train(name, settings, whole, split, given):
     """Train, save, predict and evaluate one variant."""
-    report = Timed()
+    report = TimedReporter()
     model, folder = treetop.XRTransformer(**settings), given.models / name
     options = {"validation": (split.texts, split.labels)} if given.validate else {}
     with PeakMemory() as memory:

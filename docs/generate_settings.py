@@ -1,10 +1,11 @@
-"""docs/settings.md from the source of treetop.config: names, defaults and the comments beside them."""
+"""docs/settings.md from the source of treetop.settings.schema: names, defaults and the comments beside them."""
 
 import inspect
 import re
 from pathlib import Path
 
-from treetop import config, presets
+from treetop.settings import presets
+from treetop.settings import schema as config
 
 TARGET = Path(__file__).with_name("settings.md")
 FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)  # (.+)$")

@@ -2,9 +2,10 @@ import json
 
 import pytest
 
-from treetop import config, notation, presets
 from treetop.errors import TreetopError
 from treetop.ranking.combining import COMBINE
+from treetop.settings import notation, presets
+from treetop.settings import schema as config
 
 
 def test_settings_go_through_json_and_back():

@@ -3,8 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 import treetop
-from treetop.config import LinearSettings
-from treetop.costs import with_costs
+from treetop.settings.costs import with_costs
+from treetop.settings.schema import LinearSettings
 
 
 def labels(counts):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from treetop import config, presets
+from treetop.settings import presets
+from treetop.settings import schema as config
 
 ROOT = Path(__file__).parent.parent
 

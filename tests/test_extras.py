@@ -16,8 +16,8 @@ from tests.wheel_installs import documentation, requirements
 from treetop.cli.inspection import draw
 from treetop.cli.service import serve_model
 from treetop.errors import TreetopError
-from treetop.extras import EXTRAS, install_command, missing, namesake_warning, require
-from treetop.features.open_encoder import require_torch
+from treetop.features.encoders.opening import require_torch
+from treetop.runtime.extras import EXTRAS, install_command, missing, namesake_warning, require
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -70,8 +70,8 @@ def test_features_name_their_extra(monkeypatch, module, extra, use):
 )
 def test_features_of_an_encoder_name_their_extra(monkeypatch, tmp_path, module, extra):
     pytest.importorskip("torch")
-    from treetop.features.onnx_encoder import OnnxEncoder, export
-    from treetop.finetune.checkpoint import board
+    from treetop.features.encoders.onnx import OnnxEncoder, export
+    from treetop.training.finetune.checkpoint import board
 
     uses = {
         "onnxruntime": lambda: OnnxEncoder(tmp_path, 8),

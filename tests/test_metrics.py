@@ -11,10 +11,10 @@ from sklearn.metrics import f1_score, ndcg_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import treetop
-from treetop import metrics
 from treetop.cli import screen
 from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
+from treetop.evaluation import metrics
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
 SCORES = sp.csr_matrix(np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]]))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treetop import metrics
+from treetop.evaluation import metrics
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -3,7 +3,7 @@ import time
 
 import pytest
 
-from treetop import parallel
+from treetop.runtime import parallel
 
 
 def test_results_come_in_the_order_of_the_tasks():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from treetop.errors import TreetopError
-from treetop.runs import Run, check_run
+from treetop.training.run import Run, check_run
 
 DATA = "0123456789abcdef" * 2
 OTHER = "f" * 32

@@ -13,9 +13,9 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import treetop
-from treetop import store
 from treetop.errors import TreetopError
-from treetop.notation import TITLES
+from treetop.model import layout as store
+from treetop.settings.notation import TITLES
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4

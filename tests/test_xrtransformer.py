@@ -14,10 +14,10 @@ torch = pytest.importorskip("torch")
 import treetop  # noqa: E402
 from tests.tiny import documents, save_encoder  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
-from treetop.finetune import level as level_module  # noqa: E402
-from treetop.finetune.curriculum import Curriculum  # noqa: E402
-from treetop.progress import Silent  # noqa: E402
-from treetop.store import read_arrays  # noqa: E402
+from treetop.model.layout import read_arrays  # noqa: E402
+from treetop.runtime.progress import Reporter  # noqa: E402
+from treetop.training.finetune import level as level_module  # noqa: E402
+from treetop.training.finetune.curriculum import Curriculum  # noqa: E402
 
 BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6-L", "threads": 2}
 
@@ -179,7 +179,7 @@ def test_every_label_is_learned_on_or_the_shortlist_alone(encoder, loss):
     assert every[0] > 1.2 * few[0]
 
 
-class Names(Silent):
+class Names(Reporter):
     def __init__(self):
         self.names = []
 
@@ -258,7 +258,7 @@ def test_the_first_level_can_be_bootstrapped_too(encoder, monkeypatch):
     assert first[True] < first[False]
 
 
-class Notes(Silent):
+class Notes(Reporter):
     def __init__(self):
         self.notes = []
 
@@ -511,7 +511,7 @@ SCRIPT = """
 import sys, time
 import treetop
 from tests.tiny import documents
-from treetop.finetune import level
+from treetop.training.finetune import level
 level.STEPS_BETWEEN_LOOKS = 3
 folder, encoder, model = sys.argv[1:]
 settings = dict(encoder=encoder, max_length=16, batch=16, budget="40/60 steps", first_tree="6-L",

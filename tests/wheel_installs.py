@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from treetop.extras import DISTRIBUTION, EXTRAS, install_command
+from treetop.runtime.extras import DISTRIBUTION, EXTRAS, install_command
 
 ROOT = Path(__file__).parent.parent
 # From a command to the end of the line or of inline code: comments name extras too.

@@ -4,15 +4,15 @@ import common
 from common import THREADS, TOP, Clock
 
 import treetop
-from treetop import store
-from treetop.config import Analyser, RankerSettings
 from treetop.features.hybrid import features
-from treetop.features.tfidf import Tfidf
+from treetop.features.words.tfidf import Tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
+from treetop.model import layout as store
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
+from treetop.settings.schema import Analyser, RankerSettings
 
 
 def tfidf(folder, options):

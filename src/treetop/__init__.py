@@ -25,8 +25,8 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
-    "from_pretrained": "treetop.hub",
-    "scorer": "treetop.scoring",
+    "from_pretrained": "treetop.model.hub",
+    "scorer": "treetop.evaluation.scorer",
 }
 
 
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name == "metrics":
-        return import_module("treetop.metrics")
+        return import_module("treetop.evaluation.metrics")
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
 
 

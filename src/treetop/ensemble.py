@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import store
+from treetop.base import Prediction, named
 from treetop.errors import TreetopError
-from treetop.estimator import Prediction, named
 from treetop.explain.explanation import Explanation
 from treetop.explain.merging import merged
-from treetop.hub import Shared
-from treetop.inputs import is_text
-from treetop.model_card import card
+from treetop.model import layout as store
+from treetop.model.card import card
+from treetop.model.hub import HubMixin
 from treetop.ranking.combining import COMBINE, combined
+from treetop.training.inputs import is_text
 
 # Labels each member is asked for, for every label wanted: members disagree at the end of their lists.
 LOOK_FURTHER = 4
 
 
-class Ensemble(Shared):
+class Ensemble(HubMixin):
     """Models over the same labels; their scores are combined label by label.
 
     `combine`: ``average`` of the scores; ``rank``, the mean of what places are worth; ``sigmoid`` or

@@ -11,25 +11,25 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from treetop import store
-from treetop.config import LinearSettings, TransformerSettings, make_settings, signature_of
-from treetop.costs import with_costs
+from treetop.base import Estimator
 from treetop.errors import TreetopError
-from treetop.estimator import Estimator
+from treetop.features.encoders.opening import open_encoder
 from treetop.features.hybrid import Features, cat, center_of, features, on_dense_half
-from treetop.features.length import with_ngrams
-from treetop.features.open_encoder import open_encoder
-from treetop.features.tfidf import Tfidf
-from treetop.features.views import views_of
-from treetop.forest import train_forest
-from treetop.inputs import check_rows, is_text, read_features, read_labels, read_weights
+from treetop.features.words.tfidf import Tfidf
+from treetop.features.words.views import views_of
 from treetop.labels.tree import Tree
-from treetop.parallel import Later, short_turns, thread_count
-from treetop.progress import Silent
+from treetop.model import layout as store
 from treetop.ranking.weights import LabelWeights
-from treetop.runs import check_run, history_text
-from treetop.training import Training
-from treetop.training_data import Data, read_data
+from treetop.runtime.parallel import Later, short_turns, thread_count
+from treetop.runtime.progress import Reporter
+from treetop.settings.costs import with_costs
+from treetop.settings.length import with_ngrams
+from treetop.settings.schema import LinearSettings, TransformerSettings, make_settings, signature_of
+from treetop.training.data import Data, read_data
+from treetop.training.forest import train_forest
+from treetop.training.inputs import check_rows, is_text, read_features, read_labels, read_weights
+from treetop.training.run import check_run, history_text
+from treetop.training.stages import Training
 
 Linear = TypeVar("Linear", bound="XRLinear")
 Transformer = TypeVar("Transformer", bound="XRTransformer")
@@ -38,7 +38,7 @@ Transformer = TypeVar("Transformer", bound="XRTransformer")
 class XRLinear(Estimator):
     """Tags text with labels from a large vocabulary, by linear rankers on a label tree.
 
-    Settings are keyword arguments; `treetop.config.LinearSettings` lists them with their defaults,
+    Settings are keyword arguments; `treetop.settings.schema.LinearSettings` lists them with their defaults,
     and ``XRLinear.from_preset("bonsai")`` starts from a named set.
     """
 
@@ -58,7 +58,7 @@ class XRLinear(Estimator):
         label_names: Sequence[str] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
-        report: Silent | None = None,
+        report: Reporter | None = None,
     ) -> Linear:
         """Learn from texts (or a feature matrix, or `Features`) and their labels.
 
@@ -67,7 +67,7 @@ class XRLinear(Estimator):
         document counts for. `tree` replaces the trees that would be learned.
         """
         settings = make_settings(self.get_params(), LinearSettings)
-        report = report or Silent()
+        report = report or Reporter()
         threads = thread_count(settings.threads)
         Y, classes = read_labels(y, label_names)
 
@@ -101,7 +101,7 @@ class XRLinear(Estimator):
 class XRTransformer(Estimator):
     """XR-Transformer: an encoder fine-tuned on ever finer clusters of labels, beside words.
 
-    Settings are keyword arguments; `treetop.config.TransformerSettings` lists them. The encoder may be
+    Settings are keyword arguments; `treetop.settings.schema.TransformerSettings` lists them. The encoder may be
     a name on the Hugging Face Hub, a folder, or a file of word vectors.
     """
 
@@ -127,7 +127,7 @@ class XRTransformer(Estimator):
         run: str | Path | None = None,
         resume: bool = False,
         overwrite: bool = False,
-        report: Silent | None = None,
+        report: Reporter | None = None,
     ) -> Transformer:
         """Learn from texts and their labels; `y` and `sample_weight` as in `XRLinear.fit`.
 
@@ -136,7 +136,7 @@ class XRTransformer(Estimator):
         its finished stages, `overwrite` deletes its files and starts again.
         """
         check_run(run, resume, overwrite)
-        settings, report = make_settings(self.get_params(), TransformerSettings), report or Silent()
+        settings, report = make_settings(self.get_params(), TransformerSettings), report or Reporter()
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training = Training(settings, thread_count(settings.threads), report)
@@ -147,7 +147,7 @@ class XRTransformer(Estimator):
         try:
             self._learn(training, data)
         except RuntimeError as error:
-            from treetop.features.devices import is_device_failure, is_out_of_memory
+            from treetop.features.encoders.devices import is_device_failure, is_out_of_memory
 
             if is_out_of_memory(error):
                 raise TreetopError(
@@ -225,7 +225,7 @@ class XRTransformer(Estimator):
         else:
             self.encoder_.save(folder / "encoder")
         if self.rankers_[0].storage != "float32":
-            from treetop.features.pretrained import halve
+            from treetop.features.encoders.pretrained import halve
 
             halve(folder / "encoder")
         if self.center_ is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from treetop import store
 from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
+from treetop.model import layout as store
 
 KINDS: dict[str, Any] = {kind.kind: kind for kind in (XRLinear, XRTransformer, Ensemble)}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, ClassVar, TypeVar
 
-from treetop import presets
-from treetop.config import LinearSettings, unknown_setting
+from treetop.settings import presets
+from treetop.settings.schema import LinearSettings, unknown_setting
 
 Own = TypeVar("Own", bound="Parameters")
 

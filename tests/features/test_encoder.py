@@ -6,9 +6,14 @@ torch = pytest.importorskip("torch")
 from tests.tiny import FAMILIES, WORDS, save_encoder, tokenizer  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.features import subwords  # noqa: E402
-from treetop.features.devices import DeviceRagged, in_fitting_parts, pick_device, pick_precision  # noqa: E402
-from treetop.features.encoder import Encoder, by_length  # noqa: E402
-from treetop.features.sources import find_encoder  # noqa: E402
+from treetop.features.encoders.devices import (  # noqa: E402
+    DeviceRagged,
+    in_fitting_parts,
+    pick_device,
+    pick_precision,
+)
+from treetop.features.encoders.sources import find_encoder  # noqa: E402
+from treetop.features.encoders.transformer import Encoder, by_length  # noqa: E402
 
 TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 20, "nonsense words only", "fire"]
 ENCODERS = [family for family in FAMILIES if family not in ("gpt2", "bart")]
@@ -155,7 +160,7 @@ def test_choice_of_device_and_precision():
 
 
 def test_an_unreachable_hub_names_the_offline_package():
-    from treetop.features.sources import explaining
+    from treetop.features.encoders.sources import explaining
 
     with (
         pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop-xmc.minilm"),

@@ -1,9 +1,9 @@
 import pytest
 
 import treetop
-from treetop.config import LinearSettings
-from treetop.features.length import LOOKED_AT, with_ngrams
-from treetop.notation import LONG_TEXTS, SHORT_TEXTS, TITLES
+from treetop.settings.length import LOOKED_AT, with_ngrams
+from treetop.settings.notation import LONG_TEXTS, SHORT_TEXTS, TITLES
+from treetop.settings.schema import LinearSettings
 
 TITLE, SHORT, LONG = "a few words", "some words " * 20, "many words " * 80
 

@@ -14,9 +14,9 @@ import treetop
 from tests.tiny import documents, save_encoder
 from treetop.cli.exchange import export_model
 from treetop.errors import TreetopError
-from treetop.features.encoder import Encoder
-from treetop.features.onnx_encoder import OnnxEncoder, export
-from treetop.features.open_encoder import open_encoder
+from treetop.features.encoders.onnx import OnnxEncoder, export
+from treetop.features.encoders.opening import open_encoder
+from treetop.features.encoders.transformer import Encoder
 
 TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 9, "nonsense", "fire"]
 

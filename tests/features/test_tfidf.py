@@ -11,11 +11,11 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import normalize
 
-from treetop.config import Analyser
 from treetop.errors import TreetopError
-from treetop.features import tfidf, tokens, unicode
-from treetop.features.stacking import side_by_side
-from treetop.features.tfidf import Tfidf
+from treetop.features.words import tfidf, tokens, unicode
+from treetop.features.words.stacking import side_by_side
+from treetop.features.words.tfidf import Tfidf
+from treetop.settings.schema import Analyser
 
 TEXTS = [
     "Der große Hund, die KATZE; straße Straße.",

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.features.hybrid import features
-from treetop.features.views import views_of
+from treetop.features.words.views import views_of
 
 WORDS = ["red", "green", "blue", "apple", "pear", "sea", "sky", "fire", "car", "boat", "tree", "grass"]
 

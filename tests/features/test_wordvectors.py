@@ -5,8 +5,8 @@ import pytest
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.features.fasttext import fnv, subword_rows
-from treetop.features.wordvectors import WordVectors
+from treetop.features.encoders.fasttext import fnv, subword_rows
+from treetop.features.encoders.wordvectors import WordVectors
 
 WORDS = ["red", "grün", "sky"]
 VECTORS = np.array([[1, 0, 2], [0, 3, 0], [5, 0, 0.5]], np.float32)

@@ -8,7 +8,6 @@ treetop since. Run it again only to add a folder for a new format version, under
 
 import json
 import platform
-import shutil
 import subprocess
 import sys
 import tempfile

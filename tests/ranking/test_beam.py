@@ -5,16 +5,16 @@ import pytest
 import scipy.sparse as sp
 
 from tests.conftest import random_problem
-from treetop.config import RankerSettings
 from treetop.errors import TreetopError
 from treetop.features.hybrid import features
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
 from treetop.labels.relevance import all_levels
-from treetop.progress import Silent
 from treetop.ranking.ranker import predicted_nodes, shortlist, train_ranker
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
+from treetop.runtime.progress import Reporter
+from treetop.settings.schema import RankerSettings
 
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
@@ -177,7 +177,7 @@ def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels
     tree, settings = ranker.tree, RankerSettings(threshold=0.0, beam=5, bias=0.0)
     R = all_levels(Y, tree)[1]
     M = sp.csr_matrix(np.ones((X.rows, 3), np.float32))
-    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, 0, 2, Silent(), "")
+    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, 0, 2, Reporter(), "")
     above = sp.csr_matrix(rng.random((X.rows, 3)) * (rng.random((X.rows, 3)) < 0.7), dtype=np.float32)
     found = predicted_nodes(clusters, X, tree, 2, settings, 2, above).toarray()
     W = np.zeros((X.sparse.shape[1] + dense, 6))

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 import treetop
 from treetop.cli.exchange import compress_model
-from treetop.compress import compress, folder_bytes, parse_size
 from treetop.errors import TreetopError
+from treetop.model.compress import compress, folder_bytes, parse_size
 from treetop.ranking.packing import cells_of, pack, unpack, weights_from
 
 

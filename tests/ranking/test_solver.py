@@ -11,14 +11,14 @@ from scipy.optimize import minimize
 from sklearn.svm import LinearSVC
 
 from tests.conftest import random_problem
-from treetop.config import RankerSettings
 from treetop.features.hybrid import features
 from treetop.labels import tree
 from treetop.labels.pifa import pifa
-from treetop.progress import Silent
 from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_level
 from treetop.ranking.weights import LabelWeights
+from treetop.runtime.progress import Reporter
+from treetop.settings.schema import RankerSettings
 
 EXACT = RankerSettings(
     threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
@@ -31,7 +31,7 @@ def with_settings(**changes):
 
 def solve_flat(X, R, settings, threads=2):
     M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
-    made = solve_level(X, R, M, np.array([0, R.shape[1]]), settings, 0, threads, Silent(), "")
+    made = solve_level(X, R, M, np.array([0, R.shape[1]]), settings, 0, threads, Reporter(), "")
     return dense_weights(made[0], X.sparse.shape[1])
 
 
@@ -99,7 +99,7 @@ def test_a_cluster_learns_from_its_own_documents_only(rng):
     X, child_ptr = features(X), np.array([0, 3, 8])
     M = sp.random(50, 2, 0.4, "csr", np.float32, rng)
     M.data[:] = 1
-    made = solve_level(X, Y, M, child_ptr, EXACT, 0, 2, Silent(), "")
+    made = solve_level(X, Y, M, child_ptr, EXACT, 0, 2, Reporter(), "")
     for cluster, (first, last) in enumerate([(0, 3), (3, 8)]):
         rows = np.flatnonzero(M[:, [cluster]].toarray().ravel())
         alone, _ = solve_flat(X[rows], sp.csr_matrix(Y[rows][:, first:last]), EXACT)
@@ -150,7 +150,7 @@ def test_a_small_cluster_on_most_documents_is_shared_by_threads():
 def test_an_empty_cluster_gets_no_weights(rng):
     X, _, Y = random_problem(rng, 20, 10, 4)
     M = sp.csr_matrix((20, 2), dtype=np.float32)
-    made = solve_level(features(X), Y, M, np.array([0, 2, 4]), EXACT, 0, 1, Silent(), "")
+    made = solve_level(features(X), Y, M, np.array([0, 2, 4]), EXACT, 0, 1, Reporter(), "")
     assert [cluster.values.size for cluster in made] == [0, 0]
 
 
@@ -166,9 +166,11 @@ def test_a_documents_weight_is_how_often_it_counts(rng, loss):
     child_ptr, exact = np.array([0, 5]), replace(EXACT, loss=loss)
     ones = [sp.csr_matrix(np.ones((rows, 1), np.float32)) for rows in (40, often.size)]
     weighted = solve_level(
-        features(X), Y, ones[0], child_ptr, exact, 0, 1, Silent(), "", counts.astype(np.float32)
+        features(X), Y, ones[0], child_ptr, exact, 0, 1, Reporter(), "", counts.astype(np.float32)
     )
-    repeated = solve_level(features(X[often]), Y[often], ones[1], child_ptr, exact, 0, 1, Silent(), "")
+    repeated = solve_level(
+        features(X[often]), Y[often], ones[1], child_ptr, exact, 0, 1, Reporter(), ""
+    )
     np.testing.assert_allclose(dense_of(weighted[0], 20, 5), dense_of(repeated[0], 20, 5), atol=2e-3)
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop import store
 from treetop.cli import screen
 from treetop.cli.inspection import print_figures
 from treetop.cli.train import fit
 from treetop.cli.work import measure
 from treetop.data import Dataset, Split
 from treetop.data.docstrings import load_docstrings
-from treetop.features.open_encoder import require_torch
+from treetop.features.encoders.opening import require_torch
+from treetop.model import layout as store
 
 SHOWN = 5
 # What treetop itself brings: the demo is the same wherever other packages are installed too.

@@ -8,12 +8,12 @@ import tempfile
 from pathlib import Path
 
 import treetop
-from treetop import store
 from treetop.cli.screen import comparison_rows, print_table
 from treetop.cli.work import measure, writing
-from treetop.compress import compress, folder_bytes, parse_size
 from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
+from treetop.model import layout as store
+from treetop.model.compress import compress, folder_bytes, parse_size
 
 
 def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
@@ -75,7 +75,7 @@ def print_comparison(before: Path, after: Path, dataset: Dataset | None) -> None
 
 def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> None:
     """Save a model whose encoder is an ONNX file."""
-    from treetop.features.onnx_encoder import OnnxEncoder, export
+    from treetop.features.encoders.onnx import OnnxEncoder, export
 
     store.check_target(output)
     dataset = None if data is None else open_data(data)

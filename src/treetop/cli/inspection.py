@@ -12,7 +12,7 @@ from treetop.cli.screen import print_table
 from treetop.data import Dataset, Split, open_data
 from treetop.data.convert import LINES, convert
 from treetop.errors import TreetopError
-from treetop.extras import require
+from treetop.runtime.extras import require
 
 
 def inspect_dataset(

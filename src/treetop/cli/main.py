@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 import typer
 
 from treetop.errors import TreetopError
-from treetop.extras import namesake_warning
+from treetop.runtime.extras import namesake_warning
 
 INTERRUPTED = 130
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from treetop import metrics
+from treetop.evaluation import metrics
 from treetop.kernels import all_kernels
-from treetop.progress import reporter
+from treetop.runtime.progress import reporter
 
 
 def compile_kernels() -> None:

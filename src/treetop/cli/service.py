@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from treetop.errors import TreetopError
-from treetop.extras import require
-from treetop.parallel import thread_count
-from treetop.store import read_config
+from treetop.model.layout import read_config
+from treetop.runtime.extras import require
+from treetop.runtime.parallel import thread_count
 
 # Texts computed together: with an encoder more of them would only make each one wait longer.
 LINEAR_BATCH, ENCODER_BATCH = 64, 16

@@ -9,17 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop import presets, store
 from treetop.cli import screen
-from treetop.config import make_settings
 from treetop.data import Dataset, Split, open_data
 from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
+from treetop.model import layout as store
 from treetop.models import KINDS
-from treetop.notation import parse_assignment
-from treetop.progress import reporter
 from treetop.ranking.combining import COMBINE
-from treetop.runs import check_run
+from treetop.runtime.progress import reporter
+from treetop.settings import presets
+from treetop.settings.notation import parse_assignment
+from treetop.settings.schema import make_settings
+from treetop.training.run import check_run
 
 TRAINABLE = ("xr-linear", "xr-transformer")
 

@@ -15,14 +15,15 @@ import numpy as np
 import scipy.sparse as sp
 
 import treetop
-from treetop import metrics, store
 from treetop.cli import screen
 from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
-from treetop.features.tokens import blocks_of_text
+from treetop.evaluation import metrics
+from treetop.features.words.tokens import blocks_of_text
 from treetop.labels.alignment import align
-from treetop.model_card import card
+from treetop.model import layout as store
+from treetop.model.card import card
 
 
 def predict_file(

@@ -11,7 +11,7 @@ from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.holding import texts_of
 from treetop.data.tables import Raw, choose_columns, is_missing, with_labels
 from treetop.errors import TreetopError
-from treetop.extras import require
+from treetop.runtime.extras import require
 
 NAME = "parquet"
 ABOUT = "Parquet files, or a folder saved by Hugging Face datasets, with columns of texts and labels"

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from treetop import store
 from treetop.data import columnar, tables, textlines
 from treetop.data.dataset import SPLITS, Dataset
 from treetop.data.files import plain_name
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
+from treetop.model import layout as store
 
 Writer = Callable[[Dataset, Path], None]
 # A table's writer serves three formats.

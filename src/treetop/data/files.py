@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from treetop.errors import TreetopError
-from treetop.extras import require
+from treetop.runtime.extras import require
 
 ENDINGS = ("", ".xz", ".gz", ".zst")
 BLOCK = 8 << 20

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import parallel
 from treetop.data.files import blocks_of, open_bytes, read_block
 from treetop.errors import TreetopError
 from treetop.kernels import pairs
+from treetop.runtime import parallel
 
 REASONS = {
     pairs.SHAPE: "expected {form}",

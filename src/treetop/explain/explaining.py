@@ -11,7 +11,7 @@ from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
 from treetop.explain.letters import Key, told_by_words
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
-from treetop.features.tokens import beginning
+from treetop.features.words.tokens import beginning
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 

@@ -75,7 +75,7 @@ class Explanation:
         return encoder / (encoder + words) if encoder + words > 0 else 0.0
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, as the API gives them."""
+        """NotesReporter values, as the API gives them."""
         return {**asdict(self), "word_sum": self.word_sum, "encoder_share": self.encoder_share}
 
     def __str__(self) -> str:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 
 from treetop.explain.spans import CHARACTERS, spans_of
-from treetop.features.tokens import beginning
+from treetop.features.words.tokens import beginning
 
 # An n-gram, whether it is of words or of letters ("char"), and whether case was folded.
 Key = tuple[str, str, bool]

@@ -28,11 +28,11 @@ from annif.backend.backend import AnnifBackend
 from annif.exception import ConfigurationException, NotInitializedException, NotSupportedException
 from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
-from treetop import presets
-from treetop.config import make_settings
 from treetop.errors import TreetopError
 from treetop.models import KINDS, load_model
-from treetop.notation import parse_assignment
+from treetop.settings import presets
+from treetop.settings.notation import parse_assignment
+from treetop.settings.schema import make_settings
 
 MODEL = "treetop-model"
 CORPUS = "treetop-train.jsonl.gz"  # Annif's `--cached` trains on it again

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from treetop.config import LinearSettings, TransformerSettings
 from treetop.data.dataset import check_names
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
+from treetop.features.words.pecos import PecosWords, no_words, read_words
 from treetop.interop.pecos_ranker import COSTS, read_json, read_ranker
-from treetop.interop.pecos_words import PecosWords, no_words, read_words
-from treetop.parallel import thread_count
 from treetop.ranking.ranker import Ranker
+from treetop.runtime.parallel import thread_count
+from treetop.settings.schema import LinearSettings, TransformerSettings
 
 # Families whose vector in PECOS is the pooler's; others have weights of their own between.
 POOLED = ("bert", "roberta", "xlm-roberta")
@@ -85,7 +85,7 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
 
 def read_encoder(inner: Path, settings: TransformerSettings) -> Any:
     """The encoder, with the tokenizer that PECOS keeps in another folder."""
-    from treetop.features.open_encoder import open_encoder
+    from treetop.features.encoders.opening import open_encoder
 
     with tempfile.TemporaryDirectory() as both:
         for part in ("text_tokenizer", "text_encoder"):

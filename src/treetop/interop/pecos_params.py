@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treetop.config import LinearSettings, TransformerSettings, make_settings
 from treetop.errors import TreetopError
 from treetop.interop.pecos_ranker import COSTS, OTHER_NAMES, read_json
+from treetop.settings.schema import LinearSettings, TransformerSettings, make_settings
 
 LOSSES = {
     "L2R_L2LOSS_SVC_DUAL": "squared-hinge",

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.config import SCORES, RankerSettings
 from treetop.data.pecos import load_matrix
 from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import ClusterWeights, assemble
+from treetop.settings.schema import SCORES, RankerSettings
 
 OTHER_NAMES = {"noop": "identity"}
 # What positives and negatives weigh unless PECOS is told otherwise.

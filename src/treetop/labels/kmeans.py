@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from treetop import parallel
 from treetop.features.hybrid import Features
 from treetop.kernels import bisection, centroids
+from treetop.runtime import parallel
 
 # Labels to be cut, edges of the clusters to be made, number of the group, number of its first one.
 Job = tuple[np.ndarray, np.ndarray, int, int]

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import parallel
 from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import sparse as kernel
+from treetop.runtime import parallel
 
 VALUES_A_TASK = 1 << 22
 

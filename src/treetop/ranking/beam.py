@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import parallel
 from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import search as kernel
 from treetop.ranking.scores import ScoreKind
 from treetop.ranking.weights import Weights
+from treetop.runtime import parallel
 
 ROWS_A_TASK = 256
 NO_MASK = np.empty(0, np.uint8)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.config import RankerSettings
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
-from treetop.progress import Silent
+from treetop.model.layout import part, prefixed
 from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
-from treetop.store import part, prefixed
+from treetop.runtime.progress import Reporter
+from treetop.settings.schema import RankerSettings
 
 
 def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -> sp.csr_matrix:
@@ -104,7 +104,7 @@ def train_ranker(
     settings: RankerSettings,
     seed: int,
     threads: int,
-    report: Silent | None = None,
+    report: Reporter | None = None,
     weights: np.ndarray | None = None,
     head: LabelWeights | None = None,
 ) -> Ranker:
@@ -121,7 +121,7 @@ def train_ranker(
     for level, R in enumerate(relevance, start=1):
         solved = solve_level(
             *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
-            *(report or Silent(), f"ranker, level {level} of {tree.depth}", weights),
+            *(report or Reporter(), f"ranker, level {level} of {tree.depth}", weights),
         )
         if level == tree.depth:
             clusters += solved if head is None else with_share(solved, tree, head, settings.head_share)

@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.config import SCORES
 from treetop.errors import TreetopError
 from treetop.kernels import search
+from treetop.settings.schema import SCORES
 
 
 class ScoreKind(NamedTuple):

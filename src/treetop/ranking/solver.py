@@ -8,14 +8,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import parallel
-from treetop.config import RankerSettings
 from treetop.features.hybrid import Features
 from treetop.kernels import descent
 from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
-from treetop.progress import Silent
 from treetop.ranking.weights import ClusterWeights, merge_blocks
+from treetop.runtime import parallel
+from treetop.runtime.progress import Reporter
+from treetop.settings.schema import RankerSettings
 
 LOSSES = {
     "squared-hinge": descent.SQUARED_HINGE,
@@ -104,7 +104,7 @@ def solve_level(
     settings: RankerSettings,
     seed: int,
     threads: int,
-    report: Silent,
+    report: Reporter,
     name: str,
     document_weights: np.ndarray | None = None,
 ) -> list[ClusterWeights]:

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop import parallel
 from treetop.errors import TreetopError
 from treetop.kernels import search
 from treetop.labels.tree import Tree
+from treetop.runtime import parallel
 
 
 class ClusterWeights(NamedTuple):

@@ -14,13 +14,13 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 import treetop
-from treetop.config import to_json
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.guard import Guard
 from treetop.serve.limits import Limits, Refused, mistake
 from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
 from treetop.serve.worker import Request, Worker
+from treetop.settings.schema import to_json
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Wrong, "description": text}

@@ -13,10 +13,10 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.labels.alignment import vocabulary
+from treetop.model.layout import read_config
 from treetop.models import load_model
 from treetop.serve.batching import Piece
 from treetop.serve.labels import LabelSearch
-from treetop.store import read_config
 
 
 @dataclass(frozen=True)

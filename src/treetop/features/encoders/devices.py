@@ -1,0 +1,101 @@
+"""Where tensors live: the choice of the device, and ragged arrays on it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from treetop.errors import TreetopError
+from treetop.features.encoders.subwords import Ragged
+
+
+def pick_device(name: str) -> torch.device:
+    """The device a setting names; ``auto`` is a GPU if there is one."""
+    if name == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps" if torch.backends.mps.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise TreetopError(f"device {name!r} cannot be used ({reason}): try device=cpu") from None
+    return device
+
+
+def pick_precision(name: str, device: torch.device) -> torch.dtype:
+    """The type the encoder computes in.
+
+    ``auto`` is bfloat16 where the device multiplies it natively, which is about twice as fast.
+    """
+    if name != "auto":
+        return torch.bfloat16 if name == "bf16" else torch.float32
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bf16() else torch.float32
+
+
+def cpu_multiplies_bf16() -> bool:
+    """Whether the CPU has instructions for bfloat16 products."""
+    known = [getattr(torch.cpu, f"_is_{name}_supported", bool) for name in ("avx512_bf16", "amx_tile")]
+    return any(supported() for supported in known)
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that the device's memory is full."""
+    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
+
+
+def is_device_failure(error: BaseException) -> bool:
+    """Whether an error means that the GPU itself is gone."""
+    return "CUDA error" in str(error) and not is_out_of_memory(error)
+
+
+def in_fitting_parts(work: Callable[[slice], None], count: int, size: int) -> int:
+    """Do `work` on slices of `count` items, at most `size` at once, halved while memory is short.
+
+    Returns the size that fitted. A slice is done again from its beginning after running out.
+    """
+    start = 0
+    while start < count:
+        try:
+            work(slice(start, min(start + size, count)))
+            start += size
+        except RuntimeError as error:
+            if not is_out_of_memory(error) or size == 1:
+                raise
+            size = -(-size // 2)
+            torch.cuda.empty_cache()
+    return size
+
+
+def to_device(array: np.ndarray, device: torch.device) -> Tensor:
+    """An array that will only be read, mapped from disk perhaps, as a tensor."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        return torch.from_numpy(np.asarray(array)).to(device)
+
+
+class DeviceRagged:
+    """Rows of token ids on the device, cut out and padded there."""
+
+    def __init__(self, tokens: Ragged, device: torch.device, padding: int) -> None:
+        self.ids = to_device(tokens.ids, device)
+        self.starts = to_device(tokens.ptr[:-1], device)
+        self.lengths = to_device(tokens.lengths, device)
+        self.padding = padding
+
+    def padded(self, rows: Tensor, width: int, full: bool) -> tuple[Tensor, Tensor | None]:
+        """Ids of some rows and their mask, both rows x width; no mask if every row is `full`."""
+        columns = torch.arange(width, device=rows.device)
+        places = self.starts[rows][:, None] + columns
+        if full:
+            return self.ids[places].long(), None
+        inside = columns < self.lengths[rows][:, None]
+        ids = self.ids[torch.where(inside, places, 0)].long()
+        return torch.where(inside, ids, self.padding), inside.long()

@@ -1,0 +1,193 @@
+"""Φ_dnn: a text's vector by any encoder of the transformers library."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from treetop.errors import TreetopError
+from treetop.features.encoders.attention import RECORDABLE, never_wait
+from treetop.features.encoders.devices import DeviceRagged, in_fitting_parts
+from treetop.features.encoders.pretrained import load_model
+from treetop.features.encoders.replay import Replay
+from treetop.features.encoders.sources import file_of, load_tokenizer, quiet
+from treetop.features.encoders.subwords import Ragged, tokenize
+
+# Tokens that go through the encoder at once without gradients.
+TOKENS_A_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
+
+
+class Encoder(nn.Module):
+    """A transformer, its tokenizer and how token vectors become the text's vector."""
+
+    def __init__(
+        self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1,
+        tokenizer: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.tokenizer = load_tokenizer(source) if tokenizer is None else tokenizer
+        self.model: Any = load_model(source, dropout)
+        self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
+        if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
+            raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
+        self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
+        self.compute = torch.float32  # what inference computes in
+        self._copy: list[Any] = []  # the model in that type, where its weights have another
+        self._replay: tuple[Any, Replay] | None = None
+
+    @property
+    def width(self) -> int:
+        """Columns of Φ_dnn."""
+        return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
+
+    def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
+        """Vectors of padded rows of ids; `mask` is 1 at tokens, None if every row is full."""
+        output = (model or self.model)(input_ids=ids, attention_mask=mask)
+        tokens = output[0]
+        if self.pooling == "pooler":
+            return output.pooler_output.float()
+        if self.pooling == "cls":
+            return tokens[:, 0].float()
+        if mask is None:
+            return tokens[:, -1].float() if self.pooling == "last" else tokens.float().mean(1)
+        counts = mask.sum(1)
+        if self.pooling == "last":
+            return tokens[torch.arange(len(tokens), device=tokens.device), counts - 1].float()
+        weights = (mask / counts[:, None]).to(tokens.dtype)
+        return torch.bmm(weights[:, None], tokens)[:, 0].float()
+
+    def tokens(self, texts: Iterable[str]) -> Ragged:
+        """Token ids of texts, cut to the encoder's length."""
+        return tokenize(self.tokenizer, texts, self.max_length)
+
+    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+        """Φ_dnn of texts."""
+        return self.embed(self.tokens(texts), advance)
+
+    @torch.inference_mode()
+    def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
+        """Φ_dnn of every row, float32, without dropout."""
+        was_training = self.training
+        if was_training:
+            self.eval()
+        model, device = self.for_inference(), next(self.parameters()).device
+        alone = tokens.rows == 1 and device.type == "cuda" and not was_training
+        if alone and model.config.model_type in RECORDABLE:
+            return self.replay(model, device)(np.asarray(tokens.ids))
+        on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
+        vectors = torch.empty(tokens.rows, self.width, device=device)
+        for rows in by_length(tokens.lengths, self.room):
+            lengths = tokens.lengths[rows]
+            width, full = int(lengths[0]), bool(lengths[0] == lengths[-1])
+            numbers = torch.from_numpy(rows).to(device)
+
+            def work(
+                part: slice, numbers: Tensor = numbers, width: int = width, full: bool = full
+            ) -> None:
+                some = numbers[part]
+                vectors[some] = self(*on_device.padded(some, width, full), model)
+
+            in_fitting_parts(work, rows.size, rows.size)
+            if advance:
+                advance()
+        if was_training:
+            self.train()
+        return vectors.cpu().numpy()
+
+    def replay(self, model: Any, device: torch.device) -> Replay:
+        """What encodes one text at a time on a GPU."""
+        place = (model, next(model.parameters()).data_ptr())
+        if self._replay is None or self._replay[0] != place:
+            never_wait(model)
+            encode = partial(self.forward, model=model)
+            self._replay = place, Replay(encode, self.max_length, self.tokenizer.pad_token_id, device)
+        return self._replay[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but recordings, which belong to this process."""
+        return {**self.__dict__, "_replay": None}
+
+    @property
+    def room(self) -> int:
+        """Tokens that go through at once."""
+        return TOKENS_A_BATCH.get(next(self.parameters()).device.type, 1 << 14)
+
+    def batches(self, tokens: Ragged) -> int:
+        """How often `embed` calls `advance`."""
+        return sum(1 for _ in by_length(tokens.lengths, self.room))
+
+    def for_inference(self) -> Any:
+        """The model in the type that inference computes in: itself, or a copy."""
+        if next(self.model.parameters()).dtype == self.compute:
+            return self.model
+        if not self._copy:
+            self._copy = [copy.deepcopy(self.model).to(self.compute).eval()]
+        return self._copy[0]
+
+    def take_weights(self, weights: dict[str, Tensor]) -> None:
+        """Hold these float32 weights from here on."""
+        self._copy, self._replay = [], None
+        self.float()
+        with torch.no_grad():
+            for name, parameter in self.named_parameters():
+                if name in weights:
+                    parameter.copy_(weights[name])
+
+    def save(self, folder: Path) -> None:
+        """Write a plain Hugging Face folder, float32, with the pooling beside it."""
+        with quiet():
+            self.model.save_pretrained(folder)
+            self.tokenizer.save_pretrained(folder)
+        write_pooling(folder, self.pooling, self.width)
+
+
+def by_length(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
+    """Rows of similar lengths, longest first, at most `tokens` padded tokens at a time."""
+    order = np.argsort(-lengths, kind="stable")
+    start = 0
+    while start < order.size:
+        end = start + max(1, tokens // int(lengths[order[start]]))
+        yield order[start:end]
+        start = end
+
+
+def longest_input(tokenizer: Any, model: Any) -> int:
+    """Tokens that the model has positions for."""
+    limits = [int(tokenizer.model_max_length)]
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if isinstance(positions, int) and positions > 0:
+        # RoBERTa and its kin count positions from the padding token's number on.
+        offset = getattr(getattr(model, "embeddings", None), "padding_idx", None)
+        limits.append(positions - (offset + 1 if offset else 0))
+    return min(limits)
+
+
+def default_pooling(source: str, model: Any) -> str:
+    """What the model says of itself, the last token for XLNet, the mean for all others."""
+    path = file_of(source, "1_Pooling/config.json")
+    if path is not None:
+        stated = json.loads(path.read_text("utf-8"))
+        if stated.get("pooling_mode_cls_token"):
+            return "cls"
+        return "last" if stated.get("pooling_mode_lasttoken") else "mean"
+    return "last" if model.config.model_type == "xlnet" else "mean"
+
+
+def write_pooling(folder: Path, pooling: str, width: int) -> None:
+    """Note the pooling as sentence-transformers does, so that others read it too."""
+    (folder / "1_Pooling").mkdir()
+    facts = {
+        "word_embedding_dimension": width,
+        "pooling_mode_cls_token": pooling == "cls",
+        "pooling_mode_mean_tokens": pooling == "mean",
+        "pooling_mode_lasttoken": pooling == "last",
+    }
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")

@@ -1,0 +1,47 @@
+"""Sparse matrices put together by several threads: most of the time is the first touch of memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.kernels import sparse as kernel
+from treetop.runtime import parallel
+
+
+def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
+    """Blocks of rows as one matrix, without scipy's detour over COO."""
+    if len(rows) == 1:
+        return rows[0]
+    ends = np.cumsum(np.concatenate([[0], *(np.diff(block.indptr) for block in rows)]))
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    starts = np.cumsum([0, *(block.nnz for block in rows)])
+
+    def work(number: int, _: np.ndarray) -> None:
+        place = slice(starts[number], starts[number + 1])
+        data[place], indices[place] = rows[number].data, rows[number].indices
+
+    parallel.run(work, range(len(rows)), threads)
+    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, rows[0].shape[1]))
+
+
+def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
+    """Columns of all parts one after the other; rows of length 1 in each part have length 1 again."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = np.array([np.diff(part.indptr) for part in parts])
+    scales = (1 / np.sqrt(np.maximum((sizes > 0).sum(axis=0), 1))).astype(np.float32)
+    ends = np.append(0, np.cumsum(sizes.sum(axis=0)))
+    starts = ends[:-1] + np.cumsum(sizes, axis=0) - sizes
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    shifts = np.cumsum([0, *(part.shape[1] for part in parts)])
+
+    def work(task: tuple[int, int], _: np.ndarray) -> None:
+        for part, start, shift in zip(parts, starts, shifts, strict=False):
+            kernel.place_rows(
+                *(part.indptr.astype(np.int64), part.indices, part.data, *task, start, int(shift)),
+                *(scales, indices, data),
+            )
+
+    parallel.over_ranges(work, ends.size - 1, threads)
+    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))

@@ -1,0 +1,244 @@
+"""Φ_tfidf: texts to sparse rows of length 1, with the numbers of scikit-learn's TfidfVectorizer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+from treetop.features.words.grams import GramTable, build_table, choose, count_levels
+from treetop.features.words.stacking import side_by_side, stack
+from treetop.features.words.tokens import (
+    Block,
+    Reading,
+    Spool,
+    TokenTable,
+    blocks_of_text,
+    chain_names,
+    read_corpus,
+    tokenize,
+)
+from treetop.kernels import ngrams as kernel
+from treetop.kernels import text
+from treetop.runtime import parallel
+from treetop.settings.schema import Analyser
+
+LEARNED = ("idf", "spelling", "names", "name_ends")
+UNITS = {"word": text.WORDS, "char": text.CHARACTERS}
+
+
+def smooth_idf(documents: np.ndarray, total: int) -> np.ndarray:
+    """ln((1 + N) / (1 + df)) + 1, as scikit-learn has it."""
+    return np.log((1.0 + total) / (1.0 + documents)) + 1.0
+
+
+def as_count(limit: int | float, documents: int) -> float:
+    """A document frequency given as a count, or as a share of all documents when a float."""
+    return limit if isinstance(limit, int) else limit * documents
+
+
+def reading_of(analyser: Analyser) -> Reading:
+    """How `analyser` cuts text into tokens."""
+    return Reading(UNITS[analyser.unit], analyser.lowercase, analyser.shortest, analyser.first)
+
+
+@dataclass(frozen=True)
+class FittedAnalyser:
+    """One analyser and what it learned."""
+
+    analyser: Analyser
+    table: GramTable
+    idf: np.ndarray  # float64, by feature
+    spelling: np.ndarray  # int32, features x longest: tokens of a feature, -1 after the last
+    names: np.ndarray  # uint8, names of the tokens one after the other
+    name_ends: np.ndarray  # int64
+
+    @property
+    def features(self) -> int:
+        """Number of features."""
+        return int(self.idf.size)
+
+    def name(self, feature: int) -> str:
+        """The n-gram as text."""
+        tokens = [token for token in self.spelling[feature].tolist() if token >= 0]
+        starts = [self.name_ends[token - 1] if token else 0 for token in tokens]
+        spans = zip(starts, self.name_ends[tokens], strict=True)
+        words = (self.names[start:end].tobytes().decode("utf-8") for start, end in spans)
+        return (" " if self.analyser.unit == "word" else "").join(words)
+
+    def read(self, texts: list[str], threads: int) -> Block:
+        """Token ids of some documents."""
+        tokens = tokenize(
+            texts, reading_of(self.analyser), self.table.token_keys, self.table.token_values, threads
+        )
+        return Block(tokens.ids, tokens.ends, 0)
+
+    def rows(self, block: Block, threads: int) -> sp.csr_matrix:
+        """tf-idf rows of the documents in `block`."""
+        longest = self.analyser.ngrams[1]
+        starts = np.concatenate([[0], block.ends])
+
+        def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, ...]:
+            first, last = task
+            room = int(starts[last] - starts[first]) * longest
+            features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
+            ends = np.empty(last - first, np.int64)
+            written = kernel.count_features(
+                *(block.ids, block.ends, first, last, longest, self.table.feature_of),
+                *(self.features, self.table.gram_keys, self.table.gram_values, int(starts[first])),
+                *(features, counts, ends),
+            )
+            features, counts = features[:written].copy(), counts[:written].copy()
+            kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))
+            return features, counts, np.diff(ends, prepend=0)
+
+        parts = parallel.over_ranges(work, block.ends.size, threads)
+        features, values, sizes = (np.concatenate(column) for column in zip(*parts))
+        shape = (block.ends.size, self.features)
+        return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)
+
+
+def empty_table(analyser: Analyser) -> TokenTable:
+    """A table that knows the stop words of `analyser`, and no other token yet."""
+    tokens = TokenTable(reading_of(analyser))
+    tokens.leave_out(analyser.stop_words)
+    return tokens
+
+
+def fit_analyser(
+    analyser: Analyser, tokens: TokenTable, spool: Spool, documents: int, threads: int, keep_rows: bool
+) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
+    """Learn the features of one analyser, and with `keep_rows` the rows of the texts too."""
+    least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
+    most = int(np.floor(as_count(analyser.max_df, documents)))
+    shortest, longest = analyser.ngrams
+    levels = count_levels(spool.blocks, tokens.known, longest, least, threads)
+    chosen = choose(levels, shortest, least, most, analyser.max_features)
+    table, new_ids, spelling = build_table(tokens, levels, chosen)
+    names = (tokens.name(token) for token in np.flatnonzero(new_ids >= 0).tolist())
+    frequencies = np.empty(len(spelling), np.int64)
+    for level, feature in zip(levels, chosen, strict=True):
+        frequencies[feature[feature >= 0]] = level.documents[feature >= 0]
+    fitted = FittedAnalyser(
+        analyser, table, smooth_idf(frequencies, documents), spelling, *chain_names(names)
+    )
+    rows = []
+    if keep_rows:
+        rows = [fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks]
+    return fitted, rows
+
+
+class Tfidf:
+    """Several analysers side by side; a row has length 1 whatever their number."""
+
+    kind = "words"
+
+    def __init__(self, analysers: Iterable[Analyser], threads: int | None = None) -> None:
+        self.analysers = tuple(analysers)
+        self.threads = parallel.thread_count(threads)
+        self.fitted: tuple[FittedAnalyser, ...] = ()
+
+    def fit(self, texts: Iterable[str]) -> Tfidf:
+        """Learn features and idf. The texts are read only once: a stream will do."""
+        self._fit(texts, keep_rows=False)
+        return self
+
+    def fit_transform(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """`fit` and `transform` of the same texts, which are read only once."""
+        parts = [stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)]
+        parallel.give_back()
+        return side_by_side(parts, self.threads)
+
+    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
+        """float32 CSR, a row a text, features ascending in a row."""
+        blocks = list(self.transform_blocks(texts))
+        if not blocks:
+            return sp.csr_matrix((0, self.features), dtype=np.float32)
+        return stack(blocks, self.threads)
+
+    def transform_blocks(self, texts: Iterable[str]) -> Iterator[sp.csr_matrix]:
+        """`transform` in blocks of some megabytes of text, for streams of any length."""
+        for block in blocks_of_text(texts):
+            threads = self.threads if sum(map(len, block)) > 1 << 16 else 1
+            parts = [one.rows(one.read(block, threads), threads) for one in self.fitted]
+            yield side_by_side(parts, threads)
+
+    @property
+    def features(self) -> int:
+        """Number of features."""
+        return sum(self.widths)
+
+    @property
+    def widths(self) -> list[int]:
+        """Number of features of each analyser."""
+        return [one.features for one in self.fitted]
+
+    def feature_name(self, feature: int) -> str:
+        """Name of a feature."""
+        for one in self.fitted:
+            if feature < one.features:
+                return one.name(feature)
+            feature -= one.features
+        raise IndexError(f"there are {self.features} features")
+
+    def feature_names(self) -> list[str]:
+        """Names of all features."""
+        return [self.feature_name(feature) for feature in range(self.features)]
+
+    def find_feature(self, name: str, analyser: int = 0) -> int | None:
+        """The feature called `name` in one of the analysers, or None."""
+        one = self.fitted[analyser]
+        ids = one.read([name], 1).ids
+        longest = one.analyser.ngrams[1]
+        if not 0 < ids.size <= longest or (ids < 0).any():
+            return None
+        row = one.rows(Block(ids, np.array([ids.size]), 0), 1)
+        offset = sum(other.features for other in self.fitted[:analyser])
+        for feature in row.indices.tolist():
+            if self.feature_name(offset + feature) == name:
+                return int(offset + feature)
+        return None
+
+    def _fit(self, texts: Iterable[str], keep_rows: bool) -> list[list[sp.csr_matrix]]:
+        tables = [empty_table(analyser) for analyser in self.analysers]
+        spools, documents = read_corpus(texts, tables, self.threads)
+        results = [
+            fit_analyser(*one, documents, self.threads, keep_rows)
+            for one in zip(self.analysers, tables, spools, strict=True)
+        ]
+        self.fitted = tuple(fitted for fitted, _ in results)
+        if not self.features:
+            raise TreetopError(
+                "no feature is left: the texts are empty or min_df and max_df exclude everything"
+            )
+        return [rows for _, rows in results]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything learned, as named arrays."""
+        named: dict[str, np.ndarray] = {}
+        for number, one in enumerate(self.fitted):
+            arrays: dict[str, Any] = {**vars(one.table)}
+            arrays.update({name: getattr(one, name) for name in LEARNED})
+            named.update({f"{number}.{name}": value for name, value in arrays.items()})
+        return named
+
+    @classmethod
+    def from_arrays(
+        cls, analysers: Iterable[Analyser], arrays: dict[str, np.ndarray], threads: int | None
+    ) -> Tfidf:
+        """The inverse of `arrays`."""
+        made = cls(analysers, threads)
+        fields = GramTable.__dataclass_fields__
+        made.fitted = tuple(
+            FittedAnalyser(
+                analyser,
+                GramTable(*(arrays[f"{number}.{name}"] for name in fields)),
+                *(arrays[f"{number}.{name}"] for name in LEARNED),
+            )
+            for number, analyser in enumerate(made.analysers)
+        )
+        return made

@@ -1,0 +1,71 @@
+"""Training documents that a model keeps, to show those that are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.features.hybrid import Features
+from treetop.features.words.tokens import chain_names
+from treetop.labels.pifa import keep_largest
+
+# What is kept of a document: enough to find it again, little enough to carry along.
+FEATURES = 64
+CHARACTERS = 240
+
+
+class KeptDocuments:
+    """Beginnings, labels and largest features of the training documents."""
+
+    def __init__(self, arrays: dict[str, np.ndarray]) -> None:
+        self.arrays = arrays
+        pointers, columns = arrays["indptr"], int(arrays["columns"][0])
+        parts = (arrays["data"], arrays["indices"], pointers)
+        self.sparse = sp.csr_matrix(parts, shape=(pointers.size - 1, columns), copy=False)
+
+    @classmethod
+    def of(
+        cls, X: Features, Y: sp.csr_matrix, texts: Sequence[str] | None, threads: int
+    ) -> KeptDocuments:
+        """What is kept of the documents that a model learned from."""
+        largest = keep_largest(X, FEATURES, threads).sparse
+        shown = [] if texts is None else [beginning(text) for text in texts]
+        buffer, ends = chain_names(shown)
+        return cls({
+            "indptr": largest.indptr.astype(np.int64), "indices": largest.indices.astype(np.int32),
+            "data": largest.data.astype(np.float32), "columns": np.array([largest.shape[1]]),
+            "dense": X.dense, "text": buffer, "text_ends": ends,
+            "label_ptr": Y.indptr.astype(np.int64), "labels": Y.indices.astype(np.int32),
+        })  # fmt: skip
+
+    def nearest(self, X: Features, count: int) -> list[tuple[int, float]]:
+        """The `count` documents with the largest product with the one in `X`."""
+        query = np.zeros(X.sparse.shape[1], np.float32)
+        query[X.sparse.indices] = X.sparse.data
+        similarity = self.sparse @ query
+        if X.dense.shape[1]:
+            similarity = similarity + self.arrays["dense"] @ X.dense[0]
+        count = min(count, similarity.size)
+        best = np.argpartition(-similarity, count - 1)[:count]
+        best = best[np.argsort(-similarity[best], kind="stable")]
+        return [(int(document), float(similarity[document])) for document in best]
+
+    def text_of(self, document: int) -> str:
+        """How the document begins; empty if the model learned from a matrix."""
+        ends = self.arrays["text_ends"]
+        if not ends.size:
+            return ""
+        start = int(ends[document - 1]) if document else 0
+        return self.arrays["text"][start : int(ends[document])].tobytes().decode("utf-8")
+
+    def labels_of(self, document: int) -> list[int]:
+        """Labels of the document."""
+        first, last = self.arrays["label_ptr"][document : document + 2].tolist()
+        return [int(label) for label in self.arrays["labels"][first:last]]
+
+
+def beginning(text: str) -> str:
+    """The first characters of a text, on one line."""
+    return " ".join(text[: 2 * CHARACTERS].split())[:CHARACTERS]

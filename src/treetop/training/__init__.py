@@ -1,0 +1,1 @@
+"""How a model is learned, stage by stage."""

@@ -1,0 +1,235 @@
+"""A training run that can go on after it was killed: finished stages, kept in a folder.
+
+A stage's file carries the fingerprint of all it depends on: the data, some settings, and the stages
+before it. A stage whose fingerprint is the same is read back, any other is done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop import __version__
+from treetop.errors import TreetopError
+from treetop.model import layout as store
+
+Arrays = dict[str, np.ndarray]
+MARK = "fingerprint"
+VERSION = 1
+FACTS = "run.json"
+CHECKPOINT = "checkpoint.safetensors"
+HISTORY = "history.jsonl"
+# All that a run writes, and therefore all that `overwrite` may delete.
+STAGES = (
+    "text-features", "first-tree", "tokens", "shorter-tokens", "level-[0-9]+", "embedding", "rankers",
+)  # fmt: skip
+OWN_NAME = re.compile(
+    rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|({'|'.join(STAGES)})\.safetensors"
+)
+# run.json of earlier versions held nothing but this.
+FINGERPRINT = re.compile("[0-9a-f]{32}")
+
+
+class Run:
+    """The stages of one training; without a folder nothing is kept."""
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        data: str = "",
+        resume: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        self.folder = folder
+        self.prints: dict[str, str] = {"data": data}
+        if folder is None:
+            return
+        try:
+            self._open(folder, data, resume, overwrite)
+        except OSError as error:
+            raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
+
+    def _open(self, folder: Path, data: str, resume: bool, overwrite: bool) -> None:
+        check_run(folder, resume, overwrite)
+        folder.mkdir(parents=True, exist_ok=True)
+        began_on = data_of_run(folder)
+        if overwrite:
+            # run.json stays until it is replaced: a kill leaves a folder that is still known as a run.
+            for path in folder.iterdir():
+                if is_own(path) and path.name != FACTS:
+                    path.unlink()
+        elif began_on is not None and began_on != data:
+            raise TreetopError(
+                f"{folder}: this run began on other data: give that data, or start again "
+                "(--overwrite, overwrite=True)"
+            )
+        if overwrite or began_on is None:
+            text = json.dumps({"treetop": VERSION, "data": data}) + "\n"
+            write_whole(folder / FACTS, lambda path: path.write_text(text, "utf-8"))
+
+    def fingerprint(self, name: str, settings: dict[str, Any], after: Iterable[str]) -> str:
+        """What a stage depends on, as a short text; remembered under the stage's name."""
+        before = [self.prints[stage] for stage in after]
+        text = json.dumps([__version__, name, settings, before], sort_keys=True, default=str)
+        self.prints[name] = hashlib.sha256(text.encode()).hexdigest()[:32]
+        return self.prints[name]
+
+    def stage(
+        self, name: str, settings: dict[str, Any], after: Iterable[str], make: Callable[[], Arrays]
+    ) -> Arrays:
+        """The arrays of a stage: read back if it was done before with the same settings, else made."""
+        mark = self.fingerprint(name, settings, after)
+        if self.folder is None:
+            return make()
+        path = self.folder / f"{name}.safetensors"
+        assert OWN_NAME.fullmatch(path.name), f"{path.name} is missing in STAGES"
+        if (found := read_marked(path, mark)) is None:
+            write_marked(path, mark, make())
+            found = read_marked(path, mark)
+            assert found is not None
+        return found
+
+
+def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool = False) -> None:
+    """Raise unless `Run` may use the folder: before any work is done, and without changing anything."""
+    if resume and overwrite:
+        raise TreetopError(
+            "resume or overwrite, not both: give --resume (resume=True) to continue a run, "
+            "--overwrite (overwrite=True) to start again"
+        )
+    if folder is None:
+        return
+    try:
+        reason = obstacle(Path(folder), resume, overwrite)
+    except OSError as error:
+        raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
+    if reason is not None:
+        raise TreetopError(f"{folder}: {reason}")
+
+
+def obstacle(folder: Path, resume: bool, overwrite: bool) -> str | None:
+    """Why a run may not use the folder and what to do instead; None if it may."""
+    if not folder.exists():
+        return None
+    if data_of_run(folder) is None:
+        # A kill before run.json was complete leaves only its part.
+        empty = all(path.name == part_of(folder / FACTS).name for path in folder.iterdir())
+        return None if empty else "exists and is not the folder of a run: choose another folder"
+    if resume:
+        return None
+    if not overwrite:
+        return (
+            "holds an earlier run: continue it (--resume, resume=True) "
+            "or start again (--overwrite, overwrite=True)"
+        )
+    if folder.is_symlink():
+        return "is a symbolic link, and nothing is deleted through one: remove the link first"
+    foreign = next((path.name for path in sorted(folder.iterdir()) if not is_own(path)), None)
+    if foreign is not None:
+        return f"holds {foreign}, which treetop did not write: choose another folder or move it"
+    return None
+
+
+def data_of_run(folder: Path) -> str | None:
+    """Fingerprint of the data that the run in a folder began on; None if there is no run."""
+    path = folder / FACTS
+    if not path.is_file():
+        return None
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+    except ValueError:
+        return None
+    if not isinstance(facts, dict) or not isinstance(facts.get("data"), str):
+        return None
+    data: str = facts["data"]
+    earlier = set(facts) == {"data"} and FINGERPRINT.fullmatch(data) is not None
+    return data if earlier or type(facts.get("treetop")) is int else None
+
+
+def is_own(path: Path) -> bool:
+    """Whether a file of a run's folder is one that a run writes, or the part of one."""
+    name = path.name
+    if name.startswith(".") and name.endswith(".part"):
+        name = name.removeprefix(".").removesuffix(".part")
+    return OWN_NAME.fullmatch(name) is not None and path.is_file() and not path.is_symlink()
+
+
+def read_marked(path: Path, mark: str) -> Arrays | None:
+    """Arrays of a file whose fingerprint is `mark`; None if there is no such file."""
+    if not path.is_file():
+        return None
+    arrays = store.read_arrays(path)
+    if arrays.pop(MARK, np.zeros(0, np.uint8)).tobytes().decode() != mark:
+        return None
+    return arrays
+
+
+def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
+    """Write arrays and a fingerprint; the file appears only when it is complete."""
+    marked = {**arrays, MARK: np.frombuffer(mark.encode(), np.uint8)}
+    write_whole(path, lambda part: store.write_arrays(part, marked))
+
+
+def part_of(path: Path) -> Path:
+    """Where a file is written before it is moved into place."""
+    return path.with_name(f".{path.name}.part")
+
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Write beside `path`, flush, and move into place: a kill leaves the old file or the new one."""
+    part = part_of(path)
+    try:
+        write(part)
+        store.flush(part)
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise TreetopError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:
+    """A short text that differs for different documents or labels."""
+    digest = hashlib.blake2b(digest_size=16)
+    for text in texts:
+        digest.update(text.encode("utf-8", "replace"))
+        digest.update(b"\0")
+    for matrix in matrices:
+        parts: tuple[Any, ...] = (matrix,)
+        if sp.issparse(matrix):
+            parts = (matrix.indptr, matrix.indices, matrix.data)
+        for part in parts:
+            if part is not None:
+                digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()
+
+
+def csr_to_arrays(matrix: sp.csr_matrix, name: str) -> Arrays:
+    """A sparse matrix as arrays of a stage."""
+    return {
+        f"{name}.data": matrix.data,
+        f"{name}.indices": matrix.indices,
+        f"{name}.indptr": matrix.indptr,
+        f"{name}.shape": np.array(matrix.shape, np.int64),
+    }
+
+
+def csr_from_arrays(arrays: Arrays, name: str) -> sp.csr_matrix:
+    """The inverse of `csr_to_arrays`."""
+    made = sp.csr_matrix(tuple(arrays[f"{name}.shape"].tolist()), dtype=np.float32)
+    made.data, made.indices, made.indptr = (
+        arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")
+    )
+    return made
+
+
+def history_text(history: list[dict[str, Any]]) -> str:
+    """A line of JSON for each entry."""
+    return "".join(json.dumps(entry) + "\n" for entry in history)
