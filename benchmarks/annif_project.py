@@ -60,9 +60,12 @@ def annif(folder, *arguments):
     command = [str(Path(sys.executable).parent / "treetop-annif"), *arguments]
     started = time.perf_counter()
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True,
+        command,
+        cwd=folder,
+        capture_output=True,
+        text=True,
         env={**os.environ, "NLTK_DATA": str(folder / "nltk")},
-    )  # fmt: skip
+    )
     if done.returncode:
         raise SystemExit(f"{arguments}: {done.stderr}")
     return done.stdout, time.perf_counter() - started

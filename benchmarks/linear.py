@@ -78,8 +78,11 @@ def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) 
     try:
         done = subprocess.run(
             [python, str(script), stage, str(work), json.dumps(options)],
-            capture_output=True, text=True, env={**os.environ, **threads}, timeout=LIMIT_SECONDS,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            env={**os.environ, **threads},
+            timeout=LIMIT_SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return {"failed": f"not done after {LIMIT_SECONDS} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]

@@ -16,11 +16,14 @@ STEPS = {
     "label tree from Z": ("linear", lambda run: run["seconds"]["tree"], "s", 1),
     "training the rankers": ("linear", lambda run: run["seconds"]["train"], "s", 1),
     "batch prediction, a document": (
-        "predict", lambda run: run["seconds"]["predict"] / run["documents"], "ms", 1000,
+        "predict",
+        lambda run: run["seconds"]["predict"] / run["documents"],
+        "ms",
+        1000,
     ),
     "one query": ("predict", lambda run: run["single_ms"], "ms", 1),
     "peak memory of training": ("linear", lambda run: run["peak_mb"], "MB", 1),
-}  # fmt: skip
+}
 
 
 def median(runs, figure):

@@ -25,12 +25,17 @@ def main():
     found = json.loads((ROOT / "benchmarks" / "results" / "annif.json").read_text("utf-8"))
     versions = ", ".join(f"{name} {version}" for name, version in found["versions"].items())
     middle = [
-        MARKS[0], "", f"Both backends on {found['data']} with their defaults, in per cent:", "",
-        *table(found), "",
+        MARKS[0],
+        "",
+        f"Both backends on {found['data']} with their defaults, in per cent:",
+        "",
+        *table(found),
+        "",
         f"{found['cores']} cores, Python {found['python']}, {versions}.",
         "`benchmarks/annif_project.py` runs it.",
-        "", MARKS[1],
-    ]  # fmt: skip
+        "",
+        MARKS[1],
+    ]
     text = PAGE.read_text("utf-8")
     made = text.split(MARKS[0])[0] + "\n".join(middle) + text.split(MARKS[1])[1]
     PAGE.write_text(made, "utf-8")

@@ -55,14 +55,19 @@ def main():
     made = json.loads(path.read_text("utf-8"))
     machine = made["linear"]["machine"]
     lines = [
-        "# The service, measured", "",
+        "# The service, measured",
+        "",
         "Written by `make docs` from `benchmarks/results/serve.json`; do not edit.",
-        "`benchmarks/serve/bars.py` says how to run it.", "",
+        "`benchmarks/serve/bars.py` says how to run it.",
+        "",
         f"{machine['cores']} cores, which server and load share, loopback, "
-        f"{machine['seconds']} s each, Python {machine['python']}.", "",
-        "| measure | figure |", "| --- | --- |",
-        *(f"| {name} | {figure} |" for name, figure in rows(made["linear"], made["minilm"])), "",
-    ]  # fmt: skip
+        f"{machine['seconds']} s each, Python {machine['python']}.",
+        "",
+        "| measure | figure |",
+        "| --- | --- |",
+        *(f"| {name} | {figure} |" for name, figure in rows(made["linear"], made["minilm"])),
+        "",
+    ]
     (ROOT / "docs" / "service.md").write_text("\n".join(lines), "utf-8")
 
 

@@ -75,29 +75,40 @@ def stage_table(row):
 
 def besides(row, cold):
     """What the table of runs does not say."""
-    first = [
-        "Where Triton has not yet compiled its kernels for the GPU, the same run takes",
-        f"{cold['saved_seconds']:.1f} s.", "",
-    ] if cold else [""]  # fmt: skip
+    first = (
+        [
+            "Where Triton has not yet compiled its kernels for the GPU, the same run takes",
+            f"{cold['saved_seconds']:.1f} s.",
+            "",
+        ]
+        if cold
+        else [""]
+    )
     return [
         f"One text: {row['one_text_ms']:.1f} ms. torch and transformers were in the disk's cache: the",
-        "first process on a machine waits some ten seconds longer for them.", *first,
+        "first process on a machine waits some ten seconds longer for them.",
+        *first,
         "Runs marked (GPU shared) were trained beside another one on the same GPU: alone they are",
-        "faster.", "",
-    ]  # fmt: skip
+        "faster.",
+        "",
+    ]
 
 
 def transformer_page(results):
     lines = [
-        "# XRTransformer, measured", "",
+        "# XRTransformer, measured",
+        "",
         "Written by `make docs` from `benchmarks/results/transformer.json`; do not edit.",
-        "`benchmarks/transformer.py` and `benchmarks/steptime.py` say how to run them.", "",
+        "`benchmarks/transformer.py` and `benchmarks/steptime.py` say how to run them.",
+        "",
         "Settings were chosen on the dev set (eurlex57k) or on a fifth of the training set (the",
         "others); figures are of the test set where no other is named, in per cent. Training is from",
         "texts in memory to the saved model, imports and the first use of the GPU included, numba's",
-        "compilation not.", "",
-        *run_table(results), "",
-    ]  # fmt: skip
+        "compilation not.",
+        "",
+        *run_table(results),
+        "",
+    ]
     for key in ("same-budget", "frozen-cooking"):
         if key in results:
             lines += [f"{RUNS[key]}: {machine(results[key])}.", ""]
@@ -107,13 +118,15 @@ def transformer_page(results):
     if "step" in results:
         step = results["step"]
         lines += [
-            "## A step against its floor", "",
+            "## A step against its floor",
+            "",
             f"{step['device']}, batch {step['batch']} × {step['tokens']} tokens: "
             f"{step['step_ms']:.1f} ms. {step['operations'] / 1e12:.2f} TFLOP at the measured "
             f"{step['teraflops']:.0f} TFLOP/s need {step['compute_ms']:.1f} ms; "
             f"{step['bytes'] / 1e9:.1f} GB at the measured {step['terabytes_a_second']:.1f} TB/s "
-            f"need {step['memory_ms']:.1f} ms.", "",
-        ]  # fmt: skip
+            f"need {step['memory_ms']:.1f} ms.",
+            "",
+        ]
     if "ensemble" in results:
         lines += ["## Ensembles", "", "| | " + " | ".join(MEASURES) + " |", "| --- |" + " --- |" * 5]
         for row in results["ensemble"]:
@@ -126,11 +139,13 @@ def transformer_page(results):
 def studies_page(results):
     measures = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5")
     lines = [
-        "# The paper's studies on " + results["data"], "",
+        "# The paper's studies on " + results["data"],
+        "",
         "Written by `make docs` from `benchmarks/results/studies.json`; do not edit. "
         f"`benchmarks/studies.py` runs them. Split: {results['split']}, in per cent. "
-        f"{results['gpu']}, torch {results['torch']}, seed 0. Note: {results['note']}.", "",
-    ]  # fmt: skip
+        f"{results['gpu']}, torch {results['torch']}, seed 0. Note: {results['note']}.",
+        "",
+    ]
     for study, title in STUDIES.items():
         found = results["studies"].get(study, {})
         lines += [f"## {title}", "", "| | " + " | ".join(measures) + " |", "| --- |" + " --- |" * 6]
@@ -140,10 +155,14 @@ def studies_page(results):
             )
         lines.append("")
     lines += [
-        "## Label resolution (Figure 3)", "",
+        "## Label resolution (Figure 3)",
+        "",
         "One level of clusters instead of all levels; the larger the clusters, the coarser what the "
-        "encoder learns.", "", "![Precision by cluster size](studies.png)", "",
-    ]  # fmt: skip
+        "encoder learns.",
+        "",
+        "![Precision by cluster size](studies.png)",
+        "",
+    ]
     return "\n".join(lines)
 
 

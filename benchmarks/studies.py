@@ -26,9 +26,14 @@ CLUSTER_SIZES = (4, 16, 64, 256)
 # What the defaults add to the paper's method stays out of the paper's studies.
 WORDS = {"ngrams": "word:1-2", "cost_sensitive": False, "lambda_": 0.35, "alpha": 1.0}
 PAPER = {
-    **WORDS, "tune_shortlist": "beam", "tune_cost_sensitive": True, "tune_lambda": 0.5,
-    "tune_alpha": 1.0, "head_share": 0.0, "dense_weight": 0.5,
-}  # fmt: skip
+    **WORDS,
+    "tune_shortlist": "beam",
+    "tune_cost_sensitive": True,
+    "tune_lambda": 0.5,
+    "tune_alpha": 1.0,
+    "head_share": 0.0,
+    "dense_weight": 0.5,
+}
 SUITED = {"cost_sensitive": True, "lambda_": None, "alpha": 0.3}
 
 
@@ -39,12 +44,24 @@ def variants(labels, encoder, vectors):
     plain = {**PAPER, "encoder": encoder}
     made = [
         ("single", "XR-Linear", "xr-linear", WORDS),
-        ("single", "one flat level of clusters, as X-Transformer", "xr-transformer",
-         {**base, "first_tree": "256", "budget": whole}),
-        ("single", "all labels at once, no clusters", "xr-transformer",
-         {**base, "first_tree": "flat", "budget": whole}),
-        ("single", "XR-Transformer without bootstrapping", "xr-transformer",
-         {**base, "bootstrap": False}),
+        (
+            "single",
+            "one flat level of clusters, as X-Transformer",
+            "xr-transformer",
+            {**base, "first_tree": "256", "budget": whole},
+        ),
+        (
+            "single",
+            "all labels at once, no clusters",
+            "xr-transformer",
+            {**base, "first_tree": "flat", "budget": whole},
+        ),
+        (
+            "single",
+            "XR-Transformer without bootstrapping",
+            "xr-transformer",
+            {**base, "bootstrap": False},
+        ),
         ("single", "XR-Transformer", "xr-transformer", base),
         ("resolution", "all levels: Φ_cat", "xr-transformer", base),
         ("resolution", "all levels: Φ_dnn", "xr-transformer", {**base, "words": False}),
@@ -53,13 +70,21 @@ def variants(labels, encoder, vectors):
         ("embedding", "XR-Transformer", "xr-transformer", base),
         ("cost", "XR-Linear", "xr-linear", WORDS),
         ("cost", "XR-Linear, cost-sensitive", "xr-linear", {**WORDS, "cost_sensitive": True}),
-        ("cost", "XR-Linear, cost-sensitive, λ by labels a document, α 0.3", "xr-linear",
-         {**WORDS, **SUITED}),
+        (
+            "cost",
+            "XR-Linear, cost-sensitive, λ by labels a document, α 0.3",
+            "xr-linear",
+            {**WORDS, **SUITED},
+        ),
         ("cost", "XR-Transformer", "xr-transformer", {**base, "tune_cost_sensitive": False}),
         ("cost", "XR-Transformer, cost-sensitive fine-tuning", "xr-transformer", base),
-        ("cost", "XR-Transformer, cost-sensitive throughout", "xr-transformer",
-         {**base, "cost_sensitive": True}),
-    ]  # fmt: skip
+        (
+            "cost",
+            "XR-Transformer, cost-sensitive throughout",
+            "xr-transformer",
+            {**base, "cost_sensitive": True},
+        ),
+    ]
     if vectors:
         settings = {**PAPER, "encoder": vectors, "fine_tune": False}
         made.insert(8, ("embedding", "word2vec + TF-IDF", "xr-transformer", settings))

@@ -97,9 +97,13 @@ def train(name, settings, whole, split, given):
     with PeakMemory() as memory:
         started = time.perf_counter()
         model.fit(
-            whole.texts, whole.labels, report=report, run=given.run,
-            resume=given.run is not None, **options,
-        )  # fmt: skip
+            whole.texts,
+            whole.labels,
+            report=report,
+            run=given.run,
+            resume=given.run is not None,
+            **options,
+        )
         fitted = time.perf_counter() - started
         model.save(folder)
         saved = time.perf_counter() - started

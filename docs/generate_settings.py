@@ -1,4 +1,4 @@
-"""docs/settings.md from the source of treetop.settings.schema: names, defaults and the comments beside them."""
+"""docs/settings.md from `treetop.settings.schema`: names, defaults and the comments beside them."""
 
 import inspect
 import re
@@ -30,7 +30,7 @@ def document() -> str:
     lines = [
         "# Settings",
         "",
-        "Written by `make docs` from `src/treetop/config.py`; do not edit.",
+        "Written by `make docs` from `src/treetop/settings/schema.py`; do not edit.",
         "",
         "Keyword arguments of `XRLinear` and `XRTransformer`, or `treetop train … --set name=value`.",
         "",

@@ -68,7 +68,9 @@ def test_ngrams(spec, expected):
 def test_trees_that_count_different_things():
     settings = config.LinearSettings(ngrams="word:1 + char:3 | word:1 | char:3@9", trees=3)
     assert [(one.unit, one.first) for one in settings.analysers()] == [
-        *(("word", None), ("char", None), ("char", 9))
+        ("word", None),
+        ("char", None),
+        ("char", 9),
     ]
     assert settings.views() == [[0, 1], [0], [2]]
     fewer = config.LinearSettings(ngrams="word:1|char:3", trees=1)

@@ -44,8 +44,12 @@ def test_labels_only_the_test_set_has_count_as_missed():
     counts = np.array([5, 5, 5, 5])
     buckets = metrics.evaluate(TRUE, SCORES[:, :4], (1,), train_counts=counts, **names)
     assert buckets["by_frequency"]["0"] == {
-        "labels": 1, "occurrences": 1, "recall": 0.0, "precision": 0.0, "f1": 0.0,
-    }  # fmt: skip
+        "labels": 1,
+        "occurrences": 1,
+        "recall": 0.0,
+        "precision": 0.0,
+        "f1": 0.0,
+    }
 
 
 def test_propensity_is_the_papers_formula():

@@ -124,14 +124,14 @@ def test_a_folder_that_is_not_a_run_survives(tmp_path, facts, options):
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            "notes.txt",
-            ".DS_Store",
-            "levels.safetensors",
-            "level-.safetensors",
-            "tokens.safetensors.bak",
-        ),
-        *("atokens.safetensors", ".notes.part", "tokens.safetensors.part"),
+        "notes.txt",
+        ".DS_Store",
+        "levels.safetensors",
+        "level-.safetensors",
+        "tokens.safetensors.bak",
+        "atokens.safetensors",
+        ".notes.part",
+        "tokens.safetensors.part",
     ],
 )
 def test_a_file_added_to_a_run_survives(folder, name):

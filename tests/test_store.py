@@ -195,9 +195,13 @@ def test_a_model_is_replaced_with_its_edited_card_and_what_a_kill_left(model, fo
     model.save(folder, {"P@1": 0.5})
     assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
     assert {path.name for path in folder.iterdir()} == {
-        "README.md", "config.json", "labels.txt", "ranker.safetensors", "tfidf.safetensors",
+        "README.md",
+        "config.json",
+        "labels.txt",
+        "ranker.safetensors",
+        "tfidf.safetensors",
         "tree.safetensors",
-    }  # fmt: skip
+    }
 
 
 def test_an_empty_folder_is_used(model, tmp_path):
@@ -309,8 +313,10 @@ def test_a_large_model_opens_in_a_moment(folder, tmp_path):
         header = json.loads(file.read(length))
         end = max(entry["data_offsets"][1] for entry in header.values())
         header["padding"] = {
-            "dtype": "U8", "shape": [size - end], "data_offsets": [end, size],
-        }  # fmt: skip
+            "dtype": "U8",
+            "shape": [size - end],
+            "data_offsets": [end, size],
+        }
         body = file.read()
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + 8) % 64)

@@ -39,9 +39,14 @@ def same(a, b):
 def test_a_tiny_model_overfits(encoder):
     texts, labels = documents(64)
     model = treetop.XRTransformer(
-        encoder=encoder, max_length=16, batch=16, budget="60/90 steps", first_tree="6-L", dropout=0.0,
+        encoder=encoder,
+        max_length=16,
+        batch=16,
+        budget="60/90 steps",
+        first_tree="6-L",
+        dropout=0.0,
         learning_rate=3e-3,
-    )  # fmt: skip
+    )
     model.fit(texts, labels)
     assert model.score(texts, labels) == 1.0
     first, last = model.history_[0]["loss"], model.history_[-1]["loss"]
@@ -53,9 +58,14 @@ def test_fine_tuning_finds_what_words_and_a_frozen_encoder_do_not(encoder):
     texts, labels = documents(400)
     unseen = documents(100, seed=9)
     settings = {
-        "encoder": encoder, "max_length": 16, "batch": 32, "first_tree": "6-L", "max_features": 1,
-        "dropout": 0.0, "learning_rate": 3e-3,
-    }  # fmt: skip
+        "encoder": encoder,
+        "max_length": 16,
+        "batch": 32,
+        "first_tree": "6-L",
+        "max_features": 1,
+        "dropout": 0.0,
+        "learning_rate": 3e-3,
+    }
     frozen = treetop.XRTransformer(**settings, fine_tune=False).fit(texts, labels)
     tuned = treetop.XRTransformer(**settings, budget="100/150 steps").fit(texts, labels)
     assert tuned.score(*unseen) > frozen.score(*unseen) + 0.1
@@ -524,9 +534,10 @@ treetop.XRTransformer(**settings).fit(
 
 def start(folder, encoder, model):
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)], stdout=subprocess.PIPE,
+        [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)],
+        stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.getcwd()},
-    )  # fmt: skip
+    )
     assert process.stdout.readline().strip() == b"ready"
     return process
 
@@ -559,9 +570,18 @@ def test_algorithm_2_on_a_problem_whose_answer_is_known(encoder):
     texts = [f"{word} {'apple' if label[0] == 'a' else 'sky'}" for word, label in words.items()] * 8
     labels = [[label] for label in words.values()] * 8
     model = treetop.XRTransformer(
-        encoder=encoder, max_length=8, batch=8, budget="30/30 steps", first_tree="2-L", tune_beam=1,
-        learning_rate=3e-3, dropout=0.0, flat_labels=0, tree="2-L", trees=1,
-    )  # fmt: skip
+        encoder=encoder,
+        max_length=8,
+        batch=8,
+        budget="30/30 steps",
+        first_tree="2-L",
+        tune_beam=1,
+        learning_rate=3e-3,
+        dropout=0.0,
+        flat_labels=0,
+        tree="2-L",
+        trees=1,
+    )
     seen = {}
     real = Curriculum.learn_level
 

@@ -3,8 +3,24 @@
 from pathlib import Path
 
 WORDS = (
-    *("red", "green", "blue", "apple", "pear", "cherry", "grass", "sky", "sea", "fire"),
-    *("a", "the", "of", "is", "and", "tree", "car", "boat"),
+    "red",
+    "green",
+    "blue",
+    "apple",
+    "pear",
+    "cherry",
+    "grass",
+    "sky",
+    "sea",
+    "fire",
+    "a",
+    "the",
+    "of",
+    "is",
+    "and",
+    "tree",
+    "car",
+    "boat",
 )
 
 
@@ -21,22 +37,39 @@ def tokenizer():
         "<s> $A </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
     return PreTrainedTokenizerFast(
-        tokenizer_object=made, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
-        cls_token="<s>", sep_token="</s>", mask_token="<mask>", model_max_length=64,
-    )  # fmt: skip
+        tokenizer_object=made,
+        pad_token="<pad>",
+        bos_token="<s>",
+        eos_token="</s>",
+        unk_token="<unk>",
+        cls_token="<s>",
+        sep_token="</s>",
+        mask_token="<mask>",
+        model_max_length=64,
+    )
 
 
 SMALL = {
-    "vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2,
-    "intermediate_size": 32, "max_position_embeddings": 64, "pad_token_id": 0,
-}  # fmt: skip
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+    "max_position_embeddings": 64,
+    "pad_token_id": 0,
+}
 FAMILIES = {
     "bert": SMALL,
     "roberta": {**SMALL, "max_position_embeddings": 66},
     "xlm-roberta": {**SMALL, "max_position_embeddings": 66},
     "distilbert": {
-        "vocab_size": 40, "dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32,
-        "max_position_embeddings": 64, "pad_token_id": 0,
+        "vocab_size": 40,
+        "dim": 16,
+        "n_layers": 2,
+        "n_heads": 2,
+        "hidden_dim": 32,
+        "max_position_embeddings": 64,
+        "pad_token_id": 0,
     },
     "mpnet": {**SMALL, "max_position_embeddings": 66, "relative_attention_num_buckets": 32},
     "electra": {**SMALL, "embedding_size": 16},
@@ -44,19 +77,36 @@ FAMILIES = {
     "deberta-v2": {**SMALL, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
     "modernbert": {**SMALL, "global_attn_every_n_layers": 1, "local_attention": 8},
     "xlnet": {
-        "vocab_size": 40, "d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32, "pad_token_id": 0,
+        "vocab_size": 40,
+        "d_model": 16,
+        "n_layer": 2,
+        "n_head": 2,
+        "d_inner": 32,
+        "pad_token_id": 0,
     },
     "t5": {
-        "vocab_size": 40, "d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 2, "num_heads": 2,
+        "vocab_size": 40,
+        "d_model": 16,
+        "d_kv": 8,
+        "d_ff": 32,
+        "num_layers": 2,
+        "num_heads": 2,
         "pad_token_id": 0,
     },
     "bart": {
-        "vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 2,
-        "encoder_attention_heads": 2, "decoder_attention_heads": 2, "encoder_ffn_dim": 32,
-        "decoder_ffn_dim": 32, "max_position_embeddings": 64, "pad_token_id": 0,
+        "vocab_size": 40,
+        "d_model": 16,
+        "encoder_layers": 2,
+        "decoder_layers": 2,
+        "encoder_attention_heads": 2,
+        "decoder_attention_heads": 2,
+        "encoder_ffn_dim": 32,
+        "decoder_ffn_dim": 32,
+        "max_position_embeddings": 64,
+        "pad_token_id": 0,
     },
     "gpt2": {"vocab_size": 40, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 64},
-}  # fmt: skip
+}
 
 
 def save_encoder(folder: Path, family: str = "bert", seed: int = 0, **changes) -> str:

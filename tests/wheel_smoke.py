@@ -16,8 +16,11 @@ with tempfile.TemporaryDirectory() as name:
     subprocess.run([treetop, "train", folder, "-o", folder / "model"], check=True)
     out = subprocess.run(
         [treetop, "predict", folder / "model", "-k", "1"],
-        check=True, input="a green field\n", capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        input="a green field\n",
+        capture_output=True,
+        text=True,
+    )
     assert json.loads(out.stdout)["labels"][0]["label"] == "green", out.stdout
     out = subprocess.run(
         [treetop, "serve", folder / "model"], check=False, capture_output=True, text=True

@@ -74,20 +74,42 @@ class Server:
 def wrk(server, bodies, seconds, connections=CONNECTIONS):
     """Load as fast as answers come; wrk's own figures."""
     made = subprocess.run(
-        ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s",
-         "-s", HERE / "predict.lua", server.address + "/"],
-        env={**os.environ, "BODIES": str(bodies)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            "wrk",
+            "-t1",
+            f"-c{connections}",
+            f"-d{seconds}s",
+            "--timeout",
+            "20s",
+            "-s",
+            HERE / "predict.lua",
+            server.address + "/",
+        ],
+        env={**os.environ, "BODIES": str(bodies)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(re.search(r"JSON (.*)", made.stdout)[1])
 
 
 def steady(server, bodies, seconds, rate):
     """Load at a given rate, whatever the answers do; (status, seconds) of every request."""
     made = subprocess.run(
-        [sys.executable, HERE / "steady.py", server.address, bodies, "--rate", str(rate),
-         "--seconds", str(seconds)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            HERE / "steady.py",
+            server.address,
+            bodies,
+            "--rate",
+            str(rate),
+            "--seconds",
+            str(seconds),
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(made.stdout)
 
 
@@ -113,12 +135,16 @@ def overload(given, bodies, made):
     good = [seconds for status, seconds in answers if status == 200]
     refused = [seconds for status, seconds in answers if status == 503]
     return {
-        "asked_a_second": wanted, "answers": len(answers), "good": len(good), "refused": len(refused),
-        "other": len(answers) - len(good) - len(refused), "good_a_second": len(good) / given.seconds,
+        "asked_a_second": wanted,
+        "answers": len(answers),
+        "good": len(good),
+        "refused": len(refused),
+        "other": len(answers) - len(good) - len(refused),
+        "good_a_second": len(good) / given.seconds,
         "good_p99_ms": 1e3 * percentile(good, 0.99),
         "refused_p50_ms": 1e3 * percentile(refused, 0.5) if refused else None,
         "refused_p99_ms": 1e3 * percentile(refused, 0.99) if refused else None,
-    }  # fmt: skip
+    }
 
 
 def swaps(given, bodies, _):
@@ -178,9 +204,12 @@ def kill(given, bodies, _):
         thread.join()
         alive = server.ready()
     return {
-        **found, "kills": len(times), "back_seconds": times, "alive_after": alive,
+        **found,
+        "kills": len(times),
+        "back_seconds": times,
+        "alive_after": alive,
         "connections_of_the_killed": sum(held),
-    }  # fmt: skip
+    }
 
 
 def connections_of(process):
@@ -214,9 +243,12 @@ def memory(given, bodies, _):
             totals.append(server.memory())
     added = totals[1] - totals[0]
     return {
-        "model_mb": size / 1e6, "one_worker_mb": totals[0] / 1e6, "two_workers_mb": totals[1] / 1e6,
-        "added_mb": added / 1e6, "added_share_of_model": added / size,
-    }  # fmt: skip
+        "model_mb": size / 1e6,
+        "one_worker_mb": totals[0] / 1e6,
+        "two_workers_mb": totals[1] / 1e6,
+        "added_mb": added / 1e6,
+        "added_share_of_model": added / size,
+    }
 
 
 def fuzz(given, bodies, _):
@@ -234,11 +266,15 @@ def fuzz(given, bodies, _):
         after = server.memory("Rss")
         good = wrk(server, bodies, 2)
         return {
-            "requests": given.fuzz, "seconds": time.monotonic() - started,
-            "answers": json.loads(made.stdout), "rss_before_mb": before / 1e6,
-            "rss_after_mb": after / 1e6, "rss_growth": after / before - 1,
-            "workers_survived": set(server.workers()) == workers, "good_after": good["failed"] == 0,
-        }  # fmt: skip
+            "requests": given.fuzz,
+            "seconds": time.monotonic() - started,
+            "answers": json.loads(made.stdout),
+            "rss_before_mb": before / 1e6,
+            "rss_after_mb": after / 1e6,
+            "rss_growth": after / before - 1,
+            "workers_survived": set(server.workers()) == workers,
+            "good_after": good["failed"] == 0,
+        }
 
 
 def options(given):
@@ -296,11 +332,16 @@ def main():
     import treetop
 
     made["machine"] = {
-        "cores": len(os.sched_getaffinity(0)), "python": platform.python_version(),
-        "treetop": treetop.__version__, "model": given.model.name, "data": given.data.name,
-        "workers": given.workers, "seconds": given.seconds, "options": given.option,
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        "treetop": treetop.__version__,
+        "model": given.model.name,
+        "data": given.data.name,
+        "workers": given.workers,
+        "seconds": given.seconds,
+        "options": given.option,
         "tokens_a_text": given.tokens or None,
-    }  # fmt: skip
+    }
     for name in given.only or BARS:
         made[name] = BARS[name](given, bodies, made)
         print(name, json.dumps(made[name]), flush=True)

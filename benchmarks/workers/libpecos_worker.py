@@ -39,11 +39,27 @@ def tfidf(folder, options):
 def train_and_predict(folder, X, Y, test, clock):
     """PIFA, tree and rankers with libpecos's defaults (16-way, leaves of 100, threshold 0.1)."""
     Z = clock("pifa", LabelEmbeddingFactory.create, Y, X, method="pifa")
-    C = clock("tree", Indexer.gen, Z, indexer_type="hierarchicalkmeans", threads=THREADS,
-              nr_splits=16, max_leaf_size=100, seed=0)  # fmt: skip
+    C = clock(
+        "tree",
+        Indexer.gen,
+        Z,
+        indexer_type="hierarchicalkmeans",
+        threads=THREADS,
+        nr_splits=16,
+        max_leaf_size=100,
+        seed=0,
+    )
     del Z
-    model = clock("train", XLinearModel.train, X, Y, C=C, threads=THREADS, threshold=0.1,
-                  negative_sampling_scheme="tfn")  # fmt: skip
+    model = clock(
+        "train",
+        XLinearModel.train,
+        X,
+        Y,
+        C=C,
+        threads=THREADS,
+        threshold=0.1,
+        negative_sampling_scheme="tfn",
+    )
     trained_mb = common.peak_mb()
     model.save(str(folder / "libpecos.model"))
     model = XLinearModel.load(str(folder / "libpecos.model"), is_predict_only=True)

@@ -8,9 +8,12 @@ from common import THREADS, TOP, Clock
 def default(folder, options):
     clock, name = Clock(), options.get("features", "X")
     model = clock(
-        "train", omikuji.Model.train_on_data, str(folder / f"{name}.trn.txt"),
-        omikuji.Model.default_hyper_param(), THREADS,
-    )  # fmt: skip
+        "train",
+        omikuji.Model.train_on_data,
+        str(folder / f"{name}.trn.txt"),
+        omikuji.Model.default_hyper_param(),
+        THREADS,
+    )
     trained_mb = common.peak_mb()
     model.init_prediction_thread_pool(THREADS)
     test = common.load(folder, f"{name}.tst")

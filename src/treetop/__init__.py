@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name == "metrics":
-        return import_module("treetop.evaluation.metrics")
+        return import_module("treetop.metrics")
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
 
 

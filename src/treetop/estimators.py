@@ -38,8 +38,8 @@ Transformer = TypeVar("Transformer", bound="XRTransformer")
 class XRLinear(Estimator):
     """Tags text with labels from a large vocabulary, by linear rankers on a label tree.
 
-    Settings are keyword arguments; `treetop.settings.schema.LinearSettings` lists them with their defaults,
-    and ``XRLinear.from_preset("bonsai")`` starts from a named set.
+    Settings are keyword arguments; `LinearSettings` lists them with their
+    defaults, and ``XRLinear.from_preset("bonsai")`` starts from a named set.
     """
 
     kind = "xr-linear"
@@ -101,8 +101,8 @@ class XRLinear(Estimator):
 class XRTransformer(Estimator):
     """XR-Transformer: an encoder fine-tuned on ever finer clusters of labels, beside words.
 
-    Settings are keyword arguments; `treetop.settings.schema.TransformerSettings` lists them. The encoder may be
-    a name on the Hugging Face Hub, a folder, or a file of word vectors.
+    Settings are keyword arguments; `TransformerSettings` lists them.
+    The encoder may be a name on the Hugging Face Hub, a folder, or a file of word vectors.
     """
 
     kind = "xr-transformer"
@@ -209,9 +209,14 @@ class XRTransformer(Estimator):
         if self._encoder is None:
             chosen = self.settings_
             self._encoder = open_encoder(
-                str(self._encoder_folder), "pooler" if chosen.pooling == "pooler" else "auto",
-                chosen.max_length, chosen.dropout, chosen.device, chosen.precision, to_learn=False,
-            )  # fmt: skip
+                str(self._encoder_folder),
+                "pooler" if chosen.pooling == "pooler" else "auto",
+                chosen.max_length,
+                chosen.dropout,
+                chosen.device,
+                chosen.precision,
+                to_learn=False,
+            )
         return self._encoder
 
     @encoder_.setter

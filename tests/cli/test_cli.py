@@ -229,9 +229,17 @@ def test_an_encoder_given_as_output_survives(trained, tmp_path, command):
 def test_an_ensemble_in_one_command_and_from_models(trained, encoder, tmp_path):
     members = ["--member", f"encoder={encoder},seed=0", "--member", f"encoder={encoder},seed=1"]
     done = treetop(
-        "train", trained, "-o", tmp_path / "two", "--model", "xr-transformer", *BRIEF, *members,
-        "--combine", "rank",
-    )  # fmt: skip
+        "train",
+        trained,
+        "-o",
+        tmp_path / "two",
+        "--model",
+        "xr-transformer",
+        *BRIEF,
+        *members,
+        "--combine",
+        "rank",
+    )
     assert done.returncode == 0, done.stderr.decode()
     assert b"member 2 of 2" in done.stdout
     assert json.loads((tmp_path / "two" / "config.json").read_text())["combine"] == "rank"

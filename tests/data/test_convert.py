@@ -123,13 +123,17 @@ def test_a_single_file(tmp_path, name):
         (Split(["a"], None), "out", "fasttext", "fasttext holds labels, and this data has none"),
         (Split(["a"], None), "out", "lf", "the split train has none"),
         (Split(["a"], [["x"]]), "out", "xmlrepo", "xmlrepo holds features, and this data has texts"),
-        (Split(None, None, sp.csr_matrix((1, 2)), sp.csr_matrix((1, 2))), "out", "csv",
-         "a table holds texts, and this data has features only"),
+        (
+            Split(None, None, sp.csr_matrix((1, 2)), sp.csr_matrix((1, 2))),
+            "out",
+            "csv",
+            "a table holds texts, and this data has features only",
+        ),
         (Split(["a"], [["x"]]), "out.csv", "pecos", "pecos is a folder of files: give a folder"),
         (Split(["a"], [["x"]]), "out", "excel", "unknown format 'excel': choose one of"),
         (Split(["a"], [["x"]]), "there", "csv", "exists already"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path, data, target, form, message):
     (tmp_path / "there").mkdir()
     with pytest.raises(TreetopError) as error:

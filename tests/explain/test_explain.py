@@ -97,8 +97,10 @@ def test_a_word_that_is_taken_away_takes_its_value_along():
     both = sp.csr_matrix(np.array([[1, 0, 1, 0]], np.float32))
     whole = made.explain(both, "a")
     alone = made.explain(sp.csr_matrix(np.array([[1, 0, 0, 0]], np.float32)), "a")
-    assert [word.name for word in whole.words[:2]] in (["feature 0", "feature 2"],
-                                                       ["feature 2", "feature 0"])  # fmt: skip
+    assert [word.name for word in whole.words[:2]] in (
+        ["feature 0", "feature 2"],
+        ["feature 2", "feature 0"],
+    )
     value = {word.name: word.value for word in whole.words}
     assert whole.score - alone.score == pytest.approx(value["feature 2"], abs=1e-6)
 

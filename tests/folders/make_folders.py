@@ -1,7 +1,7 @@
 """Writes the model folders in `tests/folders`, with the scores they gave, by the treetop that runs it.
 
-They were written once, by the code of before `Model` and `Runtime` (commit c894825), and are read by every
-treetop since. Run it again only to add a folder for a new format version, under another name:
+They were written once, by the code of before `Model` and `Runtime` (commit c894825), and are read by
+every treetop since. Run it again only to add a folder for a new format version, under another name:
 
     python tests/folders/make_folders.py NEW_FOLDER
 """
@@ -25,8 +25,11 @@ K = 5
 def problem(count=96, seed=0):
     """Texts of a few words out of forty, labels from their words: enough for trees of three levels."""
     random = np.random.default_rng(seed)
-    words = [f"{a}{b}" for a in ("red", "blue", "old", "new", "big", "tiny", "hot", "cold")
-             for b in ("apple", "tree", "boat", "house", "lake")]  # fmt: skip
+    words = [
+        f"{a}{b}"
+        for a in ("red", "blue", "old", "new", "big", "tiny", "hot", "cold")
+        for b in ("apple", "tree", "boat", "house", "lake")
+    ]
     texts, labels = [], []
     for _ in range(count):
         chosen = random.choice(len(words), 5, replace=False)
@@ -55,9 +58,15 @@ def main(target: Path) -> None:
         work = Path(spare)
         encoder = save_encoder(work / "tiny")
         tuned = {
-            "encoder": encoder, "max_length": 16, "budget": "6 steps", "batch": 16, "first_tree": "4-L",
-            "precision": "fp32", "device": "cpu", "threads": 2,
-        }  # fmt: skip
+            "encoder": encoder,
+            "max_length": 16,
+            "budget": "6 steps",
+            "batch": 16,
+            "first_tree": "4-L",
+            "precision": "fp32",
+            "device": "cpu",
+            "threads": 2,
+        }
         vectors = work / "vectors.txt"
         seen = sorted({word for text in texts for word in text.split()})
         random = np.random.default_rng(2)
@@ -69,15 +78,19 @@ def main(target: Path) -> None:
             "flat": treetop.XRLinear().fit(texts, labels),
             "tree": treetop.XRLinear(tree="4-12-L", trees=1, beam=3).fit(texts, labels),
             "forest": treetop.XRLinear(
-                flat_labels=0, leaf=6, branching=4, ngrams="word:1|word:1+char:3", threads=1,
+                flat_labels=0,
+                leaf=6,
+                branching=4,
+                ngrams="word:1|word:1+char:3",
+                threads=1,
                 keep_documents=True,
             ).fit(texts, labels),
             "matrix": treetop.XRLinear(tree="4-L").fit(X, labels),
             "transformer": treetop.XRTransformer(**tuned).fit(texts, labels),
-            "wordvectors": treetop.XRTransformer(
-                encoder=str(vectors), fine_tune=False, tree="4-L"
-            ).fit(texts, labels),
-        }  # fmt: skip
+            "wordvectors": treetop.XRTransformer(encoder=str(vectors), fine_tune=False, tree="4-L").fit(
+                texts, labels
+            ),
+        }
         sp.save_npz(target / "matrix-queries.npz", X[:8])
         made["ensemble"] = treetop.Ensemble([made["forest"], made["transformer"]], "softmax", [1, 2])
         for name, model in made.items():
@@ -96,8 +109,9 @@ def main(target: Path) -> None:
             arguments = ("--words", str(pecos / "words"), "--labels", str(pecos / "labels.txt"))
             subprocess.run(
                 [*command, "import-pecos", str(pecos / kind), "-o", f"pecos-{kind}", *arguments],
-                cwd=target, check=True,
-            )  # fmt: skip
+                cwd=target,
+                check=True,
+            )
     for folder in sorted(path for path in target.iterdir() if path.is_dir()):
         asked = X[:8] if folder.name == "matrix" else queries
         found = treetop.load(str(folder)).predict_scores(asked, K)

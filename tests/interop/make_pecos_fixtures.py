@@ -57,9 +57,13 @@ def tiny_bert(folder):
     BertTokenizerFast(vocab_file=str(folder / "vocab.txt")).save_pretrained(folder)
     torch.manual_seed(0)
     config = BertConfig(
-        vocab_size=60, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        vocab_size=60,
+        hidden_size=16,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=32,
         max_position_embeddings=64,
-    )  # fmt: skip
+    )
     BertModel(config).save_pretrained(folder)
 
 
@@ -88,9 +92,14 @@ def main(target):
         sp.save_npz(target / f"{name}.npz", model.predict(Xt))
     tiny_bert(target / "bert")
     matcher = {
-        "model_shortcut": str(target / "bert"), "max_steps": 5, "num_train_epochs": 1, "batch_size": 8,
-        "save_steps": 5, "logging_steps": 5, "batch_gen_workers": 1,
-    }  # fmt: skip
+        "model_shortcut": str(target / "bert"),
+        "max_steps": 5,
+        "num_train_epochs": 1,
+        "batch_size": 8,
+        "save_steps": 5,
+        "logging_steps": 5,
+        "batch_gen_workers": 1,
+    }
     tree = {"nr_splits": 3, "max_leaf_size": 5}
     params = {
         "matcher_params_chain": matcher,
@@ -104,7 +113,7 @@ def main(target):
             {"matcher_params_chain": {"truncate_length": 12}}, recursive=True
         ),
         use_gpu=False,
-    )  # fmt: skip
+    )
     model.save(str(target / "transformer"))
     sp.save_npz(
         target / "transformer.npz", model.predict(test, X_feat=Xt, use_gpu=False, batch_gen_workers=1)

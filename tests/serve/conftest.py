@@ -14,10 +14,13 @@ import pytest
 import treetop
 
 TOPICS = {
-    "fruit": "apple pear cherry plum orchard", "sea": "boat wave harbour sail fish",
-    "fire": "flame smoke ash ember torch", "sky": "cloud star moon wind rain",
-    "<script>alert(1)</script>": "hack page code", "naïve café": "coffee cup espresso",
-}  # fmt: skip
+    "fruit": "apple pear cherry plum orchard",
+    "sea": "boat wave harbour sail fish",
+    "fire": "flame smoke ash ember torch",
+    "sky": "cloud star moon wind rain",
+    "<script>alert(1)</script>": "hack page code",
+    "naïve café": "coffee cup espresso",
+}
 
 
 def documents(count=240, seed=0):

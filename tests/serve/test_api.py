@@ -58,9 +58,10 @@ def test_requests_with_different_allow_lists_are_computed_in_one_batch(model_fol
 
     served = Served(model_folder)
     pieces = [
-        Piece(["apple", "boat"], Question(2)), Piece(["apple"], Question(1, None, ("fire",))),
+        Piece(["apple", "boat"], Question(2)),
+        Piece(["apple"], Question(1, None, ("fire",))),
         Piece(["star"], Question(3)),
-    ]  # fmt: skip
+    ]
     answers = served.answer(pieces, 1)
     assert [len(rows) for rows in answers] == [2, 1, 1]
     assert [len(rows[0]) for rows in answers] == [2, 1, 3]
@@ -77,8 +78,9 @@ def test_why(client):
     other = client.post("/v1/explain", json={"text": "apple pear", "labels": ["sky"]}).json()
     assert other["labels"][0]["label"] == "sky"
     assert error_of(client.post("/v1/explain", json={"text": "a", "labels": ["no"]})) == (
-        404, "unknown_label",
-    )  # fmt: skip
+        404,
+        "unknown_label",
+    )
 
 
 def test_search_and_model(client):
@@ -198,9 +200,11 @@ def test_a_batch_may_be_for_two_models(model_folder, tmp_path):
     old, new = Served(model_folder), Served(tmp_path / "m")
     worker = Worker(Options(model_folder), new)
     pieces = [
-        Piece(["apple"], Question(1, None, None, old)), Piece(["one"], Question(1, None, None, new)),
-        Piece(["apple"], Reasons(("sea",), 3, old)), Piece(["pear"], Question(1, None, None, old)),
-    ]  # fmt: skip
+        Piece(["apple"], Question(1, None, None, old)),
+        Piece(["one"], Question(1, None, None, new)),
+        Piece(["apple"], Reasons(("sea",), 3, old)),
+        Piece(["pear"], Question(1, None, None, old)),
+    ]
     answers = worker.answer(pieces)
     assert [answers[n][0][0][0] for n in (0, 1, 3)] == ["fruit", "new", "fruit"]
     assert answers[2][0][0]["label"] == "sea"
@@ -233,10 +237,13 @@ def test_unknown_places_and_methods(client):
 
 def test_no_path_of_the_server_is_told(client, model_folder):
     answers = [
-        client.get("/v1/model"), client.get("/v1/projects"), client.get("/metrics"),
+        client.get("/v1/model"),
+        client.get("/v1/projects"),
+        client.get("/metrics"),
         client.post("/v1/predict", json={"text": "apple", "explain": True}),
-        client.post("/v1/predict", json={"text": "a", "allow": ["x"]}), client.get("/openapi.json"),
-    ]  # fmt: skip
+        client.post("/v1/predict", json={"text": "a", "allow": ["x"]}),
+        client.get("/openapi.json"),
+    ]
     for answer in answers:
         assert str(model_folder.parent) not in answer.text
 

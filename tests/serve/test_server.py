@@ -343,8 +343,16 @@ def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
 def test_schemathesis_finds_nothing(server, tmp_path):
     """Requests made from the OpenAPI, right and wrong: none breaks the server or its promises."""
     command = [
-        *(str(Path(sys.executable).with_name("schemathesis")), "run", f"{server.address}/openapi.json"),
-        *("--max-examples", "15", "--seed", "1", "--no-color", "--phases", "examples,coverage,fuzzing"),
+        str(Path(sys.executable).with_name("schemathesis")),
+        "run",
+        f"{server.address}/openapi.json",
+        "--max-examples",
+        "15",
+        "--seed",
+        "1",
+        "--no-color",
+        "--phases",
+        "examples,coverage,fuzzing",
     ]
     made = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
     assert made.returncode == 0, made.stdout

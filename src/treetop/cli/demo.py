@@ -22,9 +22,15 @@ SHOWN = 5
 PACKAGES = ("numpy", "scipy", "networkx", "sympy", "torch", "numba", "rich")
 # Small enough for two CPU cores: a brief fine-tuning on the beginning of each docstring.
 DEMO_SETTINGS = {
-    "encoder": "minilm", "max_length": 48, "batch": 32, "budget": "1 epochs", "first_tree": "64-L",
-    "learning_rate": 1e-4, "head_learning_rate": 1e-3, "bootstrap_first": True,
-}  # fmt: skip
+    "encoder": "minilm",
+    "max_length": 48,
+    "batch": 32,
+    "budget": "1 epochs",
+    "first_tree": "64-L",
+    "learning_rate": 1e-4,
+    "head_learning_rate": 1e-3,
+    "bootstrap_first": True,
+}
 OWN_DATA = """
 Your own data: put one document a line into mydata/train.txt and its labels, separated by tabs, into
 the same line of mydata/train.labels (or use a CSV or JSONL file with the columns text and labels).

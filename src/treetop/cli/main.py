@@ -85,9 +85,21 @@ def train(
     from treetop.cli.train import Order, train_model
 
     order = Order(
-        data, output, model, preset, settings or [], encoder, validation, resume, overwrite,
-        ensemble, member or [], combine, text_column, labels_column,
-    )  # fmt: skip
+        data,
+        output,
+        model,
+        preset,
+        settings or [],
+        encoder,
+        validation,
+        resume,
+        overwrite,
+        ensemble,
+        member or [],
+        combine,
+        text_column,
+        labels_column,
+    )
     train_model(order)
 
 
@@ -247,9 +259,23 @@ def serve(
     from treetop.cli.service import Order, serve_model
 
     order = Order(
-        model, host, port, workers, device, token, feedback, tuple(allow_origin or ()), batch,
-        batch_wait, max_body, max_texts, max_characters, max_wait, timeout, access_log,
-    )  # fmt: skip
+        model,
+        host,
+        port,
+        workers,
+        device,
+        token,
+        feedback,
+        tuple(allow_origin or ()),
+        batch,
+        batch_wait,
+        max_body,
+        max_texts,
+        max_characters,
+        max_wait,
+        timeout,
+        access_log,
+    )
     raise typer.Exit(serve_model(order))
 
 

@@ -55,12 +55,25 @@ def serve_model(order: Order) -> int:
         workers = min(cores, ENCODER_WORKERS) if on_cpu else 1
     batch = order.batch or (LINEAR_BATCH if linear else ENCODER_BATCH)
     limits = Limits(
-        body_bytes=int(order.max_body * 1e6), texts=order.max_texts, seconds=order.timeout,
-        characters=order.max_characters, wait_seconds=order.max_wait,
-    )  # fmt: skip
+        body_bytes=int(order.max_body * 1e6),
+        texts=order.max_texts,
+        seconds=order.timeout,
+        characters=order.max_characters,
+        wait_seconds=order.max_wait,
+    )
     options = Options(
-        order.model, order.host, order.port, workers, max(1, cores // workers), order.device,
-        order.token, order.feedback, order.origins, batch, order.batch_wait / 1e3,
-        order.access_log, limits,
-    )  # fmt: skip
+        order.model,
+        order.host,
+        order.port,
+        workers,
+        max(1, cores // workers),
+        order.device,
+        order.token,
+        order.feedback,
+        order.origins,
+        batch,
+        order.batch_wait / 1e3,
+        order.access_log,
+        limits,
+    )
     return serve(options)

@@ -97,9 +97,16 @@ def writing(output: Path | None) -> Iterator[IO[str]]:
 
 
 def evaluate_model(
-    model: Path, data: Path, split_name: str, as_json: bool, propensity: str,
-    threshold: float | None, text_column: str | None, labels_column: str | None, keep: bool = False,
-) -> None:  # fmt: skip
+    model: Path,
+    data: Path,
+    split_name: str,
+    as_json: bool,
+    propensity: str,
+    threshold: float | None,
+    text_column: str | None,
+    labels_column: str | None,
+    keep: bool = False,
+) -> None:
     """Measure a model on a split and print the figures; `keep` notes them in the model folder."""
     metrics.propensity_constants(propensity)
     estimator = treetop.load(str(model))

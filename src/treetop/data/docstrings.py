@@ -18,9 +18,23 @@ from pathlib import Path
 from treetop.data.dataset import Dataset, Split
 
 PACKAGES = (
-    "numpy", "scipy", "pandas", "sklearn", "matplotlib", "networkx", "statsmodels", "skimage",
-    "xarray", "sympy", "astropy", "torch", "numba", "hypothesis", "rich", "pytest",
-)  # fmt: skip
+    "numpy",
+    "scipy",
+    "pandas",
+    "sklearn",
+    "matplotlib",
+    "networkx",
+    "statsmodels",
+    "skimage",
+    "xarray",
+    "sympy",
+    "astropy",
+    "torch",
+    "numba",
+    "hypothesis",
+    "rich",
+    "pytest",
+)
 SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,}|={3,})[ \t]*$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*) ?(?::|$)")
 SIGNATURE = re.compile(r"[-\s]*(?:[\w.]+\(|$)")

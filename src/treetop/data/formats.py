@@ -21,6 +21,15 @@ from treetop.data import (
 )
 
 FORMATS: tuple[ModuleType, ...] = (
-    *(xmlrepo_split, lf, pecos, attentionxml, columnar, xmlrepo, fasttext, libsvm, annif, tables),
+    xmlrepo_split,
+    lf,
+    pecos,
+    attentionxml,
+    columnar,
+    xmlrepo,
+    fasttext,
+    libsvm,
+    annif,
+    tables,
     textlines,
 )

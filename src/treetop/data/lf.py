@@ -133,8 +133,10 @@ def records_of(split: Split) -> Iterator[str]:
     for number, text in enumerate(texts_of(split, NAME)):
         a, b = split.Y.indptr[number : number + 2]
         record = {
-            "uid": str(number), "title": "", "content": text,
+            "uid": str(number),
+            "title": "",
+            "content": text,
             "target_ind": split.Y.indices[a:b].tolist(),
             "target_rel": as_short(split.Y.data[a:b]),
-        }  # fmt: skip
+        }
         yield json.dumps(record, ensure_ascii=False)

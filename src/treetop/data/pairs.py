@@ -91,9 +91,14 @@ def join(parts: list[Rows]) -> Rows:
 
 
 def matrix(
-    path: Path, values: np.ndarray, ids: np.ndarray, ends: np.ndarray, width: int | None, what: str,
+    path: Path,
+    values: np.ndarray,
+    ids: np.ndarray,
+    ends: np.ndarray,
+    width: int | None,
+    what: str,
     first_line: int,
-) -> sp.csr_matrix:  # fmt: skip
+) -> sp.csr_matrix:
     """CSR of what was read; `width` is what a header allows, None: as wide as needed."""
     largest = int(ids.max()) if ids.size else -1
     if width is not None and largest >= width:

@@ -12,9 +12,7 @@ from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
 
 
-def open_data(
-    data: Any, text_column: str | None = None, labels_column: str | None = None
-) -> Dataset:  # fmt: skip
+def open_data(data: Any, text_column: str | None = None, labels_column: str | None = None) -> Dataset:
     """Read a data set: a path in any supported format, or a frame of pandas, polars or Arrow."""
     columns = Columns(text_column, labels_column)
     if not isinstance(data, str | Path):

@@ -33,9 +33,14 @@ def read(path: Path, _: Columns) -> Dataset:
         labels = path.with_name(path.name.replace(".txt", ".labels"))
         return Dataset(NAME, {"train": read_split(path, labels if labels.is_file() else None)})
     found = {name: find(path, f"{name}.txt") for name in SPLITS}
-    return Dataset(NAME, {
-        name: read_split(texts, find(path, f"{name}.labels")) for name, texts in found.items() if texts
-    })  # fmt: skip
+    return Dataset(
+        NAME,
+        {
+            name: read_split(texts, find(path, f"{name}.labels"))
+            for name, texts in found.items()
+            if texts
+        },
+    )
 
 
 def read_split(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:

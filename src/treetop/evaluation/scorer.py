@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's searches and cross-validation: every metric of `treetop.evaluation.metrics`.
+"""Scorers for scikit-learn's searches and cross-validation: every metric of `treetop.metrics`.
 
 GridSearchCV(XRLinear(), {"beam": [5, 10, 20]}, scoring=scorer("P@3"))
 """

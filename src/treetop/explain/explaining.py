@@ -28,9 +28,14 @@ def explain(
 
 
 def explain_label(
-    model: Any, text: str | None, X: Features, label: int, words: int, alike: list[tuple[int, float]],
+    model: Any,
+    text: str | None,
+    X: Features,
+    label: int,
+    words: int,
+    alike: list[tuple[int, float]],
     beams: list[list[set[int]]],
-) -> Explanation:  # fmt: skip
+) -> Explanation:
     """Why one label got its score: the mean over the trees of what is on the way to it."""
     paths = [(ranker, path_to(ranker, X, label)) for ranker in model.rankers_]
     steps = [step for _, path in paths for step in path]

@@ -108,9 +108,12 @@ def center_of(dnn: np.ndarray) -> np.ndarray:
 
 
 def on_dense_half(
-    weight: np.ndarray, bias: np.ndarray, dnn: np.ndarray, dense_weight: float,
+    weight: np.ndarray,
+    bias: np.ndarray,
+    dnn: np.ndarray,
+    dense_weight: float,
     center: np.ndarray | None,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+) -> tuple[np.ndarray, np.ndarray]:
     """Weights of a linear score of Φ_dnn, and its bias, as weights of the dense half that `cat` makes.
 
     The half has lost the length of each document's vector; the mean of those in `dnn` stands for it.

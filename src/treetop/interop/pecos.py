@@ -67,9 +67,14 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
     ranker, sparse = read_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     length = read_json(inner / "param.json").get("pred_params", {}).get("truncate_length", 128)
     settings = replace(
-        with_ranker(TransformerSettings(), ranker), encoder=str(inner / "text_encoder"),
-        pooling="pooler", max_length=int(length), dense_weight=1.0, center=False, precision="fp32",
-    )  # fmt: skip
+        with_ranker(TransformerSettings(), ranker),
+        encoder=str(inner / "text_encoder"),
+        pooling="pooler",
+        max_length=int(length),
+        dense_weight=1.0,
+        center=False,
+        precision="fp32",
+    )
     model = XRTransformer(**differing(settings))
     if sparse and words is None:
         raise TreetopError(
@@ -94,9 +99,14 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> Any:
             for file in (inner / part).iterdir():
                 shutil.copy(file, both)
         return open_encoder(
-            both, settings.pooling, settings.max_length, settings.dropout, settings.device,
-            settings.precision, to_learn=False,
-        )  # fmt: skip
+            both,
+            settings.pooling,
+            settings.max_length,
+            settings.dropout,
+            settings.device,
+            settings.precision,
+            to_learn=False,
+        )
 
 
 def checked_words(folder: Path, width: int) -> Any:
@@ -111,10 +121,14 @@ def with_ranker(settings: Any, ranker: Ranker) -> Any:
     """Settings that say how the imported ranker is searched."""
     how = ranker.settings
     return replace(
-        settings, score_transform=how.score_transform, beam=how.beam, bias=how.bias, trees=1,
+        settings,
+        score_transform=how.score_transform,
+        beam=how.beam,
+        bias=how.bias,
+        trees=1,
         tree=str(ranker.tree).rpartition("-")[0] + "-L" if ranker.tree.depth > 1 else "flat",
         **COSTS,
-    )  # fmt: skip
+    )
 
 
 def differing(settings: Any) -> dict[str, Any]:
@@ -124,9 +138,13 @@ def differing(settings: Any) -> dict[str, Any]:
 
 
 def filled(
-    model: Any, settings: Any, ranker: Ranker, widths: tuple[int, int], names: list[str] | None,
+    model: Any,
+    settings: Any,
+    ranker: Ranker,
+    widths: tuple[int, int],
+    names: list[str] | None,
     folder: Path,
-) -> Any:  # fmt: skip
+) -> Any:
     """The model with all that `fit` would have left; how often labels occurred is not known."""
     labels = ranker.tree.label_of.size
     if names is not None:

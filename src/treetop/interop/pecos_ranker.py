@@ -69,9 +69,11 @@ def read_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, i
         for cluster in clusters_of(level, order, ends, sparse_width, dense_width)
     ]
     settings = replace(
-        RankerSettings(), score_transform=levels[-1].score,
-        beam=levels[0].top if depth > 1 else RankerSettings().beam, bias=max(levels[0].bias, 0.0),
-    )  # fmt: skip
+        RankerSettings(),
+        score_transform=levels[-1].score,
+        beam=levels[0].top if depth > 1 else RankerSettings().beam,
+        bias=max(levels[0].bias, 0.0),
+    )
     return Ranker(tree, assemble(clusters, tree, sparse_width, threads), settings), sparse_width
 
 

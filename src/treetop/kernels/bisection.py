@@ -87,15 +87,21 @@ def left_scores(left, whole, sides):
 
 
 @kernel(
-    void(
-        *(const(i8), const(i4), const(f4), const(f4, 2), array(i8), i8, i8, i8, i8),
-        *(array(f4), array(u1)),
-    )
+    void(const(i8), const(i4), const(f4), const(f4, 2), array(i8), i8, i8, i8, i8, array(f4), array(u1))
 )
 def bisect(
-    indptr, indices, data, dense, members, columns, left_size, passes, seed,
-    vector, cancel,
-):  # fmt: skip
+    indptr,
+    indices,
+    data,
+    dense,
+    members,
+    columns,
+    left_size,
+    passes,
+    seed,
+    vector,
+    cancel,
+):
     """Reorder `members` so that the first `left_size` are one cluster and the rest the other.
 
     `vector` is zeroed scratch of all columns, and zero again afterwards. Within a side, members are

@@ -14,7 +14,7 @@ def add_to_centre(indptr, indices, data, dense, row, centre, columns):
         centre[columns + at] += dense[row, at]
 
 
-@kernel(void(*(const(i8), const(i4), const(f4), const(f4, 2), const(i8), const(i4), i8, array(f4, 2))))
+@kernel(void(const(i8), const(i4), const(f4), const(f4, 2), const(i8), const(i4), i8, array(f4, 2)))
 def sum_clusters(indptr, indices, data, dense, members, clusters, columns, centres):
     """Add every member to the centre of its cluster; `centres` is clusters x columns."""
     for at in range(members.size):
@@ -22,7 +22,7 @@ def sum_clusters(indptr, indices, data, dense, members, clusters, columns, centr
 
 
 @kernel(
-    i8(*(const(i8), const(i4), const(f4), const(f4, 2), const(i8), i8, const(f4, 2), array(i4), i8, i8))
+    i8(const(i8), const(i4), const(f4), const(f4, 2), const(i8), i8, const(f4, 2), array(i4), i8, i8)
 )
 def assign(indptr, indices, data, dense, members, columns, centres, clusters, first, last):
     """Give members `first` to `last` the nearest centre; `centres` is columns x clusters.

@@ -108,7 +108,7 @@ def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices,
 @helper
 def set_targets(
     children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
-):  # fmt: skip
+):
     """Signs and costs of the documents that are positive for some of `children`.
 
     `slots` says for each document which row of `signs` and `costs` is its own; row 0 is that of all
@@ -179,9 +179,29 @@ def update(like, weights, indices, data, start, end, dense, dense_row, columns, 
 
 @helper
 def one_pass(
-    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns,
-    bias, loss, tolerance, weights, beta, scores, delta, order, cancel,
-):  # fmt: skip
+    like,
+    indptr,
+    indices,
+    data,
+    own,
+    rows,
+    dense,
+    norms,
+    weights_of,
+    slots,
+    signs,
+    costs,
+    columns,
+    bias,
+    loss,
+    tolerance,
+    weights,
+    beta,
+    scores,
+    delta,
+    order,
+    cancel,
+):
     """Visit every document once; returns the largest gradient met."""
     largest = np.float32(0.0)
     for at in range(order.size):
@@ -214,9 +234,27 @@ def shuffle(order, state):
 
 @maker
 def descend(
-    like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs, columns,
-    bias, loss, passes, tolerance, seed, weights, cancel,
-):  # fmt: skip
+    like,
+    indptr,
+    indices,
+    data,
+    own,
+    rows,
+    dense,
+    norms,
+    weights_of,
+    slots,
+    signs,
+    costs,
+    columns,
+    bias,
+    loss,
+    passes,
+    tolerance,
+    seed,
+    weights,
+    cancel,
+):
     """Passes over the documents in random order until no label's step is above tolerance."""
     beta = np.zeros((rows.size, len(like)), np.float32)
     scores, delta = np.zeros((1, len(like)), np.float32), np.zeros((1, len(like)), np.float32)
@@ -225,9 +263,29 @@ def descend(
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
-            like, indptr, indices, data, own, rows, dense, norms, weights_of, slots, signs, costs,
-            columns, bias, loss, tolerance, weights, beta, scores, delta, order, cancel,
-        )  # fmt: skip
+            like,
+            indptr,
+            indices,
+            data,
+            own,
+            rows,
+            dense,
+            norms,
+            weights_of,
+            slots,
+            signs,
+            costs,
+            columns,
+            bias,
+            loss,
+            tolerance,
+            weights,
+            beta,
+            scores,
+            delta,
+            order,
+            cancel,
+        )
         if largest < tolerance or cancel[0]:
             break
 
@@ -295,10 +353,32 @@ def prune(weights, columns, features, threshold, most):
 
 
 def train_cluster(
-    like, indptr, indices, data, dense, norms, weights_of, rows, copy, first_child, last_child,
-    positive_ptr, positive_rows, positive_costs, negative_cost, bias,
-    loss, passes, tolerance, seed, threshold, most, numbers, row_of, cancel,
-):  # fmt: skip
+    like,
+    indptr,
+    indices,
+    data,
+    dense,
+    norms,
+    weights_of,
+    rows,
+    copy,
+    first_child,
+    last_child,
+    positive_ptr,
+    positive_rows,
+    positive_costs,
+    negative_cost,
+    bias,
+    loss,
+    passes,
+    tolerance,
+    seed,
+    threshold,
+    most,
+    numbers,
+    row_of,
+    cancel,
+):
     """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
 
     `like` is a tuple as long as the vectors are to be wide: the type of an argument, so that one
@@ -338,13 +418,38 @@ def train_cluster(
         costs = np.full((room, width), negative_cost, np.float32)
         signs[0, : last - first] = -1.0
         set_targets(
-            (first, last), rows, positive_ptr, positive_rows, positive_costs, row_of, slots,
-            signs, costs,
-        )  # fmt: skip
+            (first, last),
+            rows,
+            positive_ptr,
+            positive_rows,
+            positive_costs,
+            row_of,
+            slots,
+            signs,
+            costs,
+        )
         descend(
-            like, own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, slots, signs,
-            costs, columns, bias, loss, passes, tolerance, seed + first, weights[block], cancel,
-        )  # fmt: skip
+            like,
+            own_ptr,
+            own_indices,
+            own_data,
+            copy,
+            rows,
+            dense,
+            norms,
+            weights_of,
+            slots,
+            signs,
+            costs,
+            columns,
+            bias,
+            loss,
+            passes,
+            tolerance,
+            seed + first,
+            weights[block],
+            cancel,
+        )
 
     dense_out = np.empty((dense_columns, children), np.float32)
     bias_out = np.empty(children, np.float32)
@@ -361,17 +466,31 @@ def signature(width):
     """Types of `train_cluster` for vectors of `width` labels."""
     result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
     return result(
-        *(
-            types.UniTuple(u1, width),
-            const(i8),
-            const(i4),
-            const(f4),
-            const(f4, 2),
-            const(f4),
-            const(f4),
-        ),
-        *(const(i8), types.boolean, i8, i8, const(i8), const(i4), const(f4), f4, f4),
-        *(i8, i8, f8, i8, f8, i8, array(i4), array(i4), array(u1)),
+        types.UniTuple(u1, width),
+        const(i8),
+        const(i4),
+        const(f4),
+        const(f4, 2),
+        const(f4),
+        const(f4),
+        const(i8),
+        types.boolean,
+        i8,
+        i8,
+        const(i8),
+        const(i4),
+        const(f4),
+        f4,
+        f4,
+        i8,
+        i8,
+        f8,
+        i8,
+        f8,
+        i8,
+        array(i4),
+        array(i4),
+        array(u1),
     )
 
 

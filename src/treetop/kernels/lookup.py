@@ -8,8 +8,7 @@ from treetop.kernels.search import WIDTH, seek
 
 @kernel(
     void(
-        *(const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2)),
-        *(const(i4), i8, i8, array(f4)),
+        const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2), const(i4), i8, i8, array(f4)
     )
 )
 def weights_of(row_ptr, rows, pairs, pair_values, full, features, cluster, child, out):

@@ -41,15 +41,21 @@ def count_tokens(ids, document_ends, last_seen, documents, occurrences, first_do
 
 
 @kernel(
-    void(
-        *(const(i4), const(i4), const(i4), const(i8), i8, i8, i8, i8),
-        *(array(i8), array(i4), array(i4)),
-    )
+    void(const(i4), const(i4), const(i4), const(i8), i8, i8, i8, i8, array(i8), array(i4), array(i4))
 )
 def scatter_pairs(
-    prefixes, ids, lasts, document_ends, reach, low, high, first_document,
-    cursor, tokens, documents,
-):  # fmt: skip
+    prefixes,
+    ids,
+    lasts,
+    document_ends,
+    reach,
+    low,
+    high,
+    first_document,
+    cursor,
+    tokens,
+    documents,
+):
     """Sort (token, document) by prefix, for prefixes in [low, high).
 
     The token that lengthens the n-gram at a position stands `reach` tokens further on.
@@ -86,14 +92,34 @@ def count_pairs(prefixes, ids, lasts, document_ends, reach, counts):
 
 @kernel(
     i8(
-        *(const(i8), const(i4), const(i4), i8, i8, array(i8), array(i8), array(i8)),
-        *(array(i4), array(i4), array(i8), array(i8)),
+        const(i8),
+        const(i4),
+        const(i4),
+        i8,
+        i8,
+        array(i8),
+        array(i8),
+        array(i8),
+        array(i4),
+        array(i4),
+        array(i8),
+        array(i8),
     )
 )
 def frequent_pairs(
-    ends, tokens, documents, low, least, last_seen, pair_documents, pair_occurrences,
-    out_prefix, out_token, out_documents, out_occurrences,
-):  # fmt: skip
+    ends,
+    tokens,
+    documents,
+    low,
+    least,
+    last_seen,
+    pair_documents,
+    pair_occurrences,
+    out_prefix,
+    out_token,
+    out_documents,
+    out_occurrences,
+):
     """Pairs in at least `least` documents, from what `scatter_pairs` sorted; returns how many.
 
     The three arrays over tokens are scratch: `last_seen` starts at -1, the other two at 0.
@@ -192,14 +218,36 @@ def sort_digits(values, count, limit, spare, histogram):
 
 @kernel(
     i8(
-        *(const(i4), const(i8), i8, i8, i8, const(i4), i8, const(u8), const(i4), i8),
-        *(array(i4), array(f4), array(i8)),
+        const(i4),
+        const(i8),
+        i8,
+        i8,
+        i8,
+        const(i4),
+        i8,
+        const(u8),
+        const(i4),
+        i8,
+        array(i4),
+        array(f4),
+        array(i8),
     )
 )
 def count_features(
-    ids, document_ends, first, last, longest, feature_of, features, keys, values, start,
-    out_features, out_counts, out_ends,
-):  # fmt: skip
+    ids,
+    document_ends,
+    first,
+    last,
+    longest,
+    feature_of,
+    features,
+    keys,
+    values,
+    start,
+    out_features,
+    out_counts,
+    out_ends,
+):
     """Features of documents `first` to `last` with their counts, ascending; returns how many.
 
     `ids` holds -1 for unknown tokens. N-grams have global ids: tokens first, then pairs and so on,

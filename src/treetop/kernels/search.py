@@ -45,13 +45,20 @@ def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
 
 @kernel(
     void(
-        *(const(i4), const(i8), const(i4), const(f4), i8, i8, const(i4, 2), array(i8)),
-        *(array(i4, 2), array(f4, 2), array(f4, 2)),
+        const(i4),
+        const(i8),
+        const(i4),
+        const(f4),
+        i8,
+        i8,
+        const(i4, 2),
+        array(i8),
+        array(i4, 2),
+        array(f4, 2),
+        array(f4, 2),
     )
 )
-def place_values(
-    features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full
-):  # fmt: skip
+def place_values(features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full):
     """Copy a cluster's weights into the rows of its features from `low` to `high`.
 
     `cursor` is as in `place_cluster`; `pair_values` is `pairs` seen as floats.
@@ -96,7 +103,7 @@ def seek(rows, start, end, cluster):
 @helper
 def find_weights(
     data, start, places, ends, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
-):  # fmt: skip
+):
     """For each of a document's features its weights in the clusters of the beam; returns how many.
 
     A hit is the beam entry, where the weights are (see `rows`) and the feature's value. `places` is
@@ -262,13 +269,46 @@ def mark_candidates(candidates, start, end, parent_of, visited, mark):
 
 @helper
 def search_row(
-    row, indptr, indices, data, dense,
-    row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-    child_ptr, level_ptr, first_level, depth, beam, top, stride, kind, power, combine,
-    allowed, restricted, visited, found,
-    nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
-    hit_entry, hit_at, hit_x,
-):  # fmt: skip
+    row,
+    indptr,
+    indices,
+    data,
+    dense,
+    row_ptr,
+    rows,
+    pairs,
+    pair_values,
+    full,
+    dense_weights,
+    biases,
+    child_ptr,
+    level_ptr,
+    first_level,
+    depth,
+    beam,
+    top,
+    stride,
+    kind,
+    power,
+    combine,
+    allowed,
+    restricted,
+    visited,
+    found,
+    nodes,
+    scores,
+    best_nodes,
+    best_scores,
+    clusters,
+    counts,
+    raw,
+    beam_of,
+    places,
+    ends,
+    hit_entry,
+    hit_at,
+    hit_x,
+):
     """Search for one document from the `found` nodes of level `first_level` in `nodes`, `scores`.
 
     Fills `nodes` and `scores`, best first; returns how many.
@@ -290,9 +330,18 @@ def search_row(
             for child in range(counts[at]):
                 raw[at * stride + child] = biases[child_ptr[cluster] + child]
         hits = find_weights(
-            data, start, places[:size], ends[:size], clusters[:found], beam_of,
-            level_ptr[level + 1], rows, hit_entry, hit_at, hit_x,
-        )  # fmt: skip
+            data,
+            start,
+            places[:size],
+            ends[:size],
+            clusters[:found],
+            beam_of,
+            level_ptr[level + 1],
+            rows,
+            hit_entry,
+            hit_at,
+            hit_x,
+        )
         add_weights(
             np.int64(hits), hit_entry, hit_at, hit_x, counts, stride, pairs, pair_values, full, raw
         )
@@ -321,20 +370,78 @@ def search_row(
 
 @kernel(
     void(
-        *(const(i8), const(i4), const(f4), const(f4, 2), i8, i8),
-        *(const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2), const(f4), const(f4)),
-        *(const(i8), const(i8), i8, i8, i8, i8, i8, i8, i8, i8),
-        *(const(u1), const(i8), const(i8), const(i8), const(i8), const(i8), const(f4)),
-        *(array(i8, 2), array(f4, 2), array(i8), array(u1)),
+        const(i8),
+        const(i4),
+        const(f4),
+        const(f4, 2),
+        i8,
+        i8,
+        const(i8),
+        const(i4, 2),
+        const(i4, 2),
+        const(f4, 2),
+        const(f4, 2),
+        const(f4),
+        const(f4),
+        const(i8),
+        const(i8),
+        i8,
+        i8,
+        i8,
+        i8,
+        i8,
+        i8,
+        i8,
+        i8,
+        const(u1),
+        const(i8),
+        const(i8),
+        const(i8),
+        const(i8),
+        const(i8),
+        const(f4),
+        array(i8, 2),
+        array(f4, 2),
+        array(i8),
+        array(u1),
     )
 )
 def search(
-    indptr, indices, data, dense, first_row, last_row,
-    row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-    child_ptr, level_ptr, first_level, depth, beam, top, largest, kind, power, combine,
-    allowed, parent_of, candidate_ptr, candidates, start_ptr, start_nodes, start_scores,
-    out_nodes, out_scores, out_counts, cancel,
-):  # fmt: skip
+    indptr,
+    indices,
+    data,
+    dense,
+    first_row,
+    last_row,
+    row_ptr,
+    rows,
+    pairs,
+    pair_values,
+    full,
+    dense_weights,
+    biases,
+    child_ptr,
+    level_ptr,
+    first_level,
+    depth,
+    beam,
+    top,
+    largest,
+    kind,
+    power,
+    combine,
+    allowed,
+    parent_of,
+    candidate_ptr,
+    candidates,
+    start_ptr,
+    start_nodes,
+    start_scores,
+    out_nodes,
+    out_scores,
+    out_counts,
+    cancel,
+):
     """The best `top` nodes of level `depth` for documents `first_row` to `last_row`.
 
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
@@ -373,13 +480,46 @@ def search(
                 nodes[at] = start_nodes[start_ptr[row] + at]
                 scores[at] = start_scores[start_ptr[row] + at]
         found = search_row(
-            row, indptr, indices, data, dense,
-            row_ptr, rows, pairs, pair_values, full, dense_weights, biases,
-            child_ptr, level_ptr, first_level, depth, beam, top, stride, kind, power, combine,
-            allowed, restricted, visited, found,
-            nodes, scores, best_nodes, best_scores, clusters, counts, raw, beam_of, places, ends,
-            hit_entry, hit_at, hit_x,
-        )  # fmt: skip
+            row,
+            indptr,
+            indices,
+            data,
+            dense,
+            row_ptr,
+            rows,
+            pairs,
+            pair_values,
+            full,
+            dense_weights,
+            biases,
+            child_ptr,
+            level_ptr,
+            first_level,
+            depth,
+            beam,
+            top,
+            stride,
+            kind,
+            power,
+            combine,
+            allowed,
+            restricted,
+            visited,
+            found,
+            nodes,
+            scores,
+            best_nodes,
+            best_scores,
+            clusters,
+            counts,
+            raw,
+            beam_of,
+            places,
+            ends,
+            hit_entry,
+            hit_at,
+            hit_x,
+        )
         for at in range(found):
             out_nodes[row - first_row, at] = nodes[at]
             out_scores[row - first_row, at] = scores[at]

@@ -122,14 +122,42 @@ def next_character(buffer, position, end, classes, lower):
 
 @kernel(
     types.UniTuple(i8, 2)(
-        *(const(u1), const(i8), i8, i8, const(u1), const(i4), i8, i8, const(u8), const(i4)),
-        *(array(i4), array(i8), array(i8), array(u8), array(i8), array(i4)),
+        const(u1),
+        const(i8),
+        i8,
+        i8,
+        const(u1),
+        const(i4),
+        i8,
+        i8,
+        const(u8),
+        const(i4),
+        array(i4),
+        array(i8),
+        array(i8),
+        array(u8),
+        array(i8),
+        array(i4),
     )
 )
 def tokenize(
-    buffer, offsets, first, last, classes, lower, unit, shortest, keys, values,
-    out_ids, out_counts, new_position, new_hash, new_start, new_length,
-):  # fmt: skip
+    buffer,
+    offsets,
+    first,
+    last,
+    classes,
+    lower,
+    unit,
+    shortest,
+    keys,
+    values,
+    out_ids,
+    out_counts,
+    new_position,
+    new_hash,
+    new_start,
+    new_length,
+):
     """Token ids of documents `first` to `last`, from 0 on; returns how many, and how many unknown.
 
     Words of fewer than `shortest` characters and the stop words of the table are passed over.
@@ -169,14 +197,32 @@ def tokenize(
 
 @kernel(
     i8(
-        *(const(u1), array(i4), const(i8), const(u8), const(i8), const(i4)),
-        *(array(u8), array(i4), i8, array(u1), array(i8)),
+        const(u1),
+        array(i4),
+        const(i8),
+        const(u8),
+        const(i8),
+        const(i4),
+        array(u8),
+        array(i4),
+        i8,
+        array(u1),
+        array(i8),
     )
 )
 def intern(
-    buffer, ids, positions, hashes, starts, lengths,
-    keys, values, known, names, name_ends,
-):  # fmt: skip
+    buffer,
+    ids,
+    positions,
+    hashes,
+    starts,
+    lengths,
+    keys,
+    values,
+    known,
+    names,
+    name_ends,
+):
     """Give unknown tokens an id, in the order of their first occurrence; returns the new `known`.
 
     `name_ends[known - 1]` is where the last known name ends in `names`. Returns ``-1 - known`` when

@@ -141,7 +141,7 @@ def reordered(
         if width != len(known):
             raise TreetopError(
                 f"{input_name}: {width} columns, expected {len(known)}: give lists of label names, or "
-                "the names of the columns (columns= and classes= of treetop.evaluation.metrics.evaluate)"
+                "the names of the columns (columns= and classes= of treetop.metrics.evaluate)"
             )
         return Y
     names = vocabulary(columns).names

@@ -49,7 +49,7 @@ def balanced_clusters(
                 vector = np.zeros(columns + Z.dense.shape[1], np.float32)
                 job_seed = int(np.random.SeedSequence([seed, step, number, first]).generate_state(1)[0])
                 bisection.bisect(
-                    *(*Z.arrays, members, columns, left_size, passes, job_seed, vector, cancel)
+                    *Z.arrays, members, columns, left_size, passes, job_seed, vector, cancel
                 )
             return [
                 (members[:left_size], edges[: middle + 1], number, first),

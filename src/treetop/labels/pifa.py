@@ -62,9 +62,20 @@ def unit_sums(
         indices, data = np.empty(room, np.int32), np.empty(room, np.float32)
         ends = np.empty(last - first, np.int64)
         written = kernel.unit_row_sums(
-            *(indptr, groups.indices, groups.data, first, last),
-            *(rows.indptr, rows.indices, rows.data, squares, np.zeros(rows.shape[1], np.float32)),
-            *(indices, data, ends, scales),
+            indptr,
+            groups.indices,
+            groups.data,
+            first,
+            last,
+            rows.indptr,
+            rows.indices,
+            rows.data,
+            squares,
+            np.zeros(rows.shape[1], np.float32),
+            indices,
+            data,
+            ends,
+            scales,
         )
         if largest is not None:
             return largest_values(np.append(0, ends), indices, data, 0, last - first, largest)

@@ -55,14 +55,18 @@ def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> t
     made = copy.copy(model)
     made.rankers_ = [
         replace(
-            ranker, storage=storage,
+            ranker,
+            storage=storage,
             weights=weights_from(
-                one.kept(np.abs(one.value) >= threshold), ranker.weights, ranker.tree,
-                ranker.weights.row_ptr.size - 1, threads,
+                one.kept(np.abs(one.value) >= threshold),
+                ranker.weights,
+                ranker.tree,
+                ranker.weights.row_ptr.size - 1,
+                threads,
             ),
         )
         for ranker, one in zip(model.rankers_, cells, strict=True)
-    ]  # fmt: skip
+    ]
     return made, threshold
 
 

@@ -33,12 +33,19 @@ class KeptDocuments:
         largest = keep_largest(X, FEATURES, threads).sparse
         shown = [] if texts is None else [beginning(text) for text in texts]
         buffer, ends = chain_names(shown)
-        return cls({
-            "indptr": largest.indptr.astype(np.int64), "indices": largest.indices.astype(np.int32),
-            "data": largest.data.astype(np.float32), "columns": np.array([largest.shape[1]]),
-            "dense": X.dense, "text": buffer, "text_ends": ends,
-            "label_ptr": Y.indptr.astype(np.int64), "labels": Y.indices.astype(np.int32),
-        })  # fmt: skip
+        return cls(
+            {
+                "indptr": largest.indptr.astype(np.int64),
+                "indices": largest.indices.astype(np.int32),
+                "data": largest.data.astype(np.float32),
+                "columns": np.array([largest.shape[1]]),
+                "dense": X.dense,
+                "text": buffer,
+                "text_ends": ends,
+                "label_ptr": Y.indptr.astype(np.int64),
+                "labels": Y.indices.astype(np.int32),
+            }
+        )
 
     def nearest(self, X: Features, count: int) -> list[tuple[int, float]]:
         """The `count` documents with the largest product with the one in `X`."""

@@ -31,17 +31,29 @@ def hub_model() -> Any:
 
         @classmethod
         def _from_pretrained(
-            cls, *, model_id: str, revision: str | None, cache_dir: Any, force_download: bool,
-            local_files_only: bool, token: Any, **_: Any,
-        ) -> HubModel:  # fmt: skip
+            cls,
+            *,
+            model_id: str,
+            revision: str | None,
+            cache_dir: Any,
+            force_download: bool,
+            local_files_only: bool,
+            token: Any,
+            **_: Any,
+        ) -> HubModel:
             from treetop.models import load_model
 
             folder = model_id
             if not Path(model_id).is_dir():
                 folder = snapshot_download(
-                    model_id, revision=revision, cache_dir=cache_dir, force_download=force_download,
-                    local_files_only=local_files_only, token=token, allow_patterns=PATTERNS,
-                )  # fmt: skip
+                    model_id,
+                    revision=revision,
+                    cache_dir=cache_dir,
+                    force_download=force_download,
+                    local_files_only=local_files_only,
+                    token=token,
+                    allow_patterns=PATTERNS,
+                )
             return cls(load_model(folder))
 
     return HubModel

@@ -32,9 +32,16 @@ UNLISTED = (CONFIG, CARD, f".{CONFIG}.new", f".{CARD}.new")
 # Files are checked against their checksums up to this total; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 DTYPES = {
-    "F64": np.float64, "F32": np.float32, "I64": np.int64, "I32": np.int32, "U64": np.uint64,
-    "U8": np.uint8, "U16": np.uint16, "I8": np.int8, "F16": np.float16,
-}  # fmt: skip
+    "F64": np.float64,
+    "F32": np.float32,
+    "I64": np.int64,
+    "I32": np.int32,
+    "U64": np.uint64,
+    "U8": np.uint8,
+    "U16": np.uint16,
+    "I8": np.int8,
+    "F16": np.float16,
+}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 
@@ -47,8 +54,10 @@ def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
     for name, values in ordered:
         end = offset + values.nbytes
         header[name] = {
-            "dtype": NAMES[values.dtype], "shape": list(values.shape), "data_offsets": [offset, end],
-        }  # fmt: skip
+            "dtype": NAMES[values.dtype],
+            "shape": list(values.shape),
+            "data_offsets": [offset, end],
+        }
         offset = end
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + 8) % 64)

@@ -61,11 +61,26 @@ def beam_search(
     def work(task: tuple[int, int], cancel: np.ndarray) -> None:
         first, last = task
         kernel.search(
-            *(*X.arrays, first, last),
+            *X.arrays,
+            first,
+            last,
             *weights.for_search,
-            *(start.level, depth, beam, top, weights.largest, score.kind, score.power, score.combine),
-            *(allowed, weights.parent_of, *candidates, *start[1:]),
-            *(nodes[first:last], scores[first:last], counts[first:last], cancel),
+            start.level,
+            depth,
+            beam,
+            top,
+            weights.largest,
+            score.kind,
+            score.power,
+            score.combine,
+            allowed,
+            weights.parent_of,
+            *candidates,
+            *start[1:],
+            nodes[first:last],
+            scores[first:last],
+            counts[first:last],
+            cancel,
         )
 
     if rows == 1:

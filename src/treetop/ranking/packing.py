@@ -84,7 +84,9 @@ def weights_from(cells: Cells, like: Weights, tree: Tree, features: int, threads
         found, counts = np.unique(cells.feature[start:end], return_counts=True)
         clusters.append(
             ClusterWeights(
-                *(found.astype(np.int32), np.cumsum(counts), cells.child[start:end].astype(np.int32)),
+                found.astype(np.int32),
+                np.cumsum(counts),
+                cells.child[start:end].astype(np.int32),
                 np.ascontiguousarray(cells.value[start:end], np.float32),
                 like.dense[width * first : width * last].reshape(width, last - first),
                 like.biases[first:last],
@@ -136,14 +138,22 @@ def unpack(arrays: Mapping[str, np.ndarray], tree: Tree, threads: int) -> Weight
     nodes = np.repeat(np.arange(found["child_ptr"].size - 1), np.diff(found["child_ptr"]))
     width = found["dense"].size // max(1, nodes.size)
     cells = Cells(
-        cluster, np.repeat(found["features"], sizes), found["children"],
+        cluster,
+        np.repeat(found["features"], sizes),
+        found["children"],
         restored(found["values"], found["scales"], cluster),
-    )  # fmt: skip
+    )
     dense = restored(found["dense"], found["dense_scales"], np.repeat(nodes, width))
     none = np.zeros((0, 2), np.int32)
     like = Weights(
-        *(np.zeros(1, np.int64), none, none, np.zeros((0, WIDTH), np.float32), dense),
-        *(found["biases"], found["child_ptr"], found["level_ptr"]),
+        np.zeros(1, np.int64),
+        none,
+        none,
+        np.zeros((0, WIDTH), np.float32),
+        dense,
+        found["biases"],
+        found["child_ptr"],
+        found["level_ptr"],
     )
     return weights_from(cells, like, tree, int(found["features_in_all"][0]), threads)
 

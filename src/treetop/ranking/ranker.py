@@ -70,9 +70,15 @@ class Ranker:
             nodes = leaves + self.tree.node_of[candidates.indices]
             restricted = (candidates.indptr.astype(np.int64), nodes)
         nodes, scores, counts = beam_search(
-            *(self.weights, X, self.tree.depth, beam or self.settings.beam, min(top, labels)),
-            *(score_kind(self.settings.score_transform, self.tree.depth), threads),
-            *(allowed, restricted),
+            self.weights,
+            X,
+            self.tree.depth,
+            beam or self.settings.beam,
+            min(top, labels),
+            score_kind(self.settings.score_transform, self.tree.depth),
+            threads,
+            allowed,
+            restricted,
         )
         # Places without a result hold node 0, whatever its name: `to_csr` leaves them out.
         names = self.tree.label_of[np.maximum(nodes - leaves, 0)]
@@ -120,8 +126,16 @@ def train_ranker(
     M = all_below_root(X.rows)
     for level, R in enumerate(relevance, start=1):
         solved = solve_level(
-            *(X, R, M, tree.child_ptr[level - 1], settings, seed + level, threads),
-            *(report or Reporter(), f"ranker, level {level} of {tree.depth}", weights),
+            X,
+            R,
+            M,
+            tree.child_ptr[level - 1],
+            settings,
+            seed + level,
+            threads,
+            report or Reporter(),
+            f"ranker, level {level} of {tree.depth}",
+            weights,
         )
         if level == tree.depth:
             clusters += solved if head is None else with_share(solved, tree, head, settings.head_share)
@@ -171,8 +185,12 @@ def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterW
     nothing = np.zeros(0, np.int32)
     return [
         ClusterWeights(
-            *(nothing, np.zeros(0, np.int64), nothing, np.zeros(0, np.float32)),
-            *(np.zeros((dense_columns, size), np.float32), np.zeros(size, np.float32)),
+            nothing,
+            np.zeros(0, np.int64),
+            nothing,
+            np.zeros(0, np.float32),
+            np.zeros((dense_columns, size), np.float32),
+            np.zeros(size, np.float32),
         )
         for pointers in tree.child_ptr[: level - 1]
         for size in np.diff(pointers).tolist()

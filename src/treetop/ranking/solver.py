@@ -131,19 +131,28 @@ def solve_level(
         rows = members.indices[start:end].astype(np.int64)
         return ClusterWeights(
             *descent.train_with[task.width](
-                *(
-                    (np.uint8(0),) * task.width,
-                    *X.arrays,
-                    norms,
-                    document_weights,
-                    rows,
-                    copies(rows.size, X.rows),
-                ),
-                *(task.first_child, task.last_child),
-                *(positive_ptr, positives.indices, positives.data, negative_cost),
-                *(settings.bias or 0.0, loss, settings.passes, settings.tolerance, seed * 1_000_003),
-                *(settings.threshold, settings.max_weights or 0),
-                *(local.numbers, local.row_of, cancel),
+                (np.uint8(0),) * task.width,
+                *X.arrays,
+                norms,
+                document_weights,
+                rows,
+                copies(rows.size, X.rows),
+                task.first_child,
+                task.last_child,
+                positive_ptr,
+                positives.indices,
+                positives.data,
+                negative_cost,
+                settings.bias or 0.0,
+                loss,
+                settings.passes,
+                settings.tolerance,
+                seed * 1_000_003,
+                settings.threshold,
+                settings.max_weights or 0,
+                local.numbers,
+                local.row_of,
+                cancel,
             )
         )
 

@@ -55,8 +55,15 @@ class Weights:
     def for_search(self) -> tuple[np.ndarray, ...]:
         """The arrays in the order the kernel takes them, `pairs` twice: as integers and as floats."""
         return (
-            *(self.row_ptr, self.rows, self.pairs, self.pairs.view(np.float32), self.full),
-            *(self.dense, self.biases, self.child_ptr, self.level_ptr),
+            self.row_ptr,
+            self.rows,
+            self.pairs,
+            self.pairs.view(np.float32),
+            self.full,
+            self.dense,
+            self.biases,
+            self.child_ptr,
+            self.level_ptr,
         )
 
     def times(self, factor: float) -> Weights:
@@ -109,7 +116,10 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
     order = np.argsort(features, kind="stable")
     distinct, counts = np.unique(features, return_counts=True)
     return ClusterWeights(
-        *(distinct, np.cumsum(counts), children[order].astype(np.int32), values[order]),
+        distinct,
+        np.cumsum(counts),
+        children[order].astype(np.int32),
+        values[order],
         np.concatenate([part.dense for part in parts], axis=1),
         np.concatenate([part.biases for part in parts]),
     )
@@ -124,7 +134,7 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
     cursor = row_ptr[:-1].copy()
     for number, cluster in enumerate(clusters):
         search.place_cluster(
-            *(cluster.features, cluster.ends, number, cluster.biases.size, cursor, rows, sizes)
+            cluster.features, cluster.ends, number, cluster.biases.size, cursor, rows, sizes
         )
     pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
     full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
@@ -144,7 +154,10 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
 
     parallel.run(work, parallel.ranges(features, threads), threads)
     return Weights(
-        *(row_ptr, rows, pairs, full),
+        row_ptr,
+        rows,
+        pairs,
+        full,
         np.concatenate([cluster.dense.ravel() for cluster in clusters]),
         np.concatenate([cluster.biases for cluster in clusters]),
         np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),

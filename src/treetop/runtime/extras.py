@@ -29,7 +29,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
 # writes its files over ours.
 NAMESAKE = "treetop"
 REINSTALL = f"pip uninstall {NAMESAKE}, then pip install --force-reinstall --no-deps {DISTRIBUTION}"
-SITE_PACKAGES = Path(__file__).parent.parent
+SITE_PACKAGES = Path(__file__).parents[2]
 
 
 def install_command(extra: str) -> str:

@@ -43,7 +43,10 @@ class TerminalReporter(Reporter):
 
         figures = TextColumn("{task.fields[figures]}")
         columns = (
-            *(TextColumn("{task.description:<34}"), BarColumn(), TimeElapsedColumn(), Remaining()),
+            TextColumn("{task.description:<34}"),
+            BarColumn(),
+            TimeElapsedColumn(),
+            Remaining(),
             figures,
         )
         self.bars = Progress(*columns, console=Console(stderr=True))

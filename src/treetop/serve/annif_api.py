@@ -23,7 +23,8 @@ FORM = {
         "content": {
             "application/x-www-form-urlencoded": {
                 "schema": {
-                    "type": "object", "required": ["text"],
+                    "type": "object",
+                    "required": ["text"],
                     "properties": {
                         "text": {"type": "string"},
                         "limit": {"type": "integer", "minimum": 0, "maximum": Limits().labels},
@@ -34,7 +35,7 @@ FORM = {
             }
         },
     }
-}  # fmt: skip
+}
 
 
 class Document(BaseModel):
@@ -93,9 +94,12 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
 
     @router.post("/{project_id}/suggest-batch")
     async def suggest_batch(
-        project_id: Id, batch: Documents, limit: Limit = 10, threshold: Least = 0.0,
+        project_id: Id,
+        batch: Documents,
+        limit: Limit = 10,
+        threshold: Least = 0.0,
         language: str = "",
-    ) -> list[dict[str, Any]]:  # fmt: skip
+    ) -> list[dict[str, Any]]:
         """Labels for up to 32 texts."""
         check(worker, project_id)
         found = await subjects(worker, [one.text for one in batch.documents], limit, threshold)
@@ -132,9 +136,13 @@ def project_of(worker: Worker) -> dict[str, Any]:
     """The model as a project."""
     served = worker.served
     return {
-        "project_id": served.name, "name": served.name, "language": "en", "is_trained": True,
-        "backend": {"backend_id": f"treetop-{served.model.kind}"}, "modification_time": None,
-    }  # fmt: skip
+        "project_id": served.name,
+        "name": served.name,
+        "language": "en",
+        "is_trained": True,
+        "backend": {"backend_id": f"treetop-{served.model.kind}"},
+        "modification_time": None,
+    }
 
 
 def check(worker: Worker, project_id: str) -> None:

@@ -25,13 +25,20 @@ from treetop.settings.schema import to_json
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Wrong, "description": text}
     for status, text in {
-        400: "not a valid request", 401: "token missing or wrong", 403: "another site",
+        400: "not a valid request",
+        401: "token missing or wrong",
+        403: "another site",
         404: "no such thing",
-        408: "too slow", 409: "not possible now", 413: "too large", 422: "wrong values",
-        431: "headers too long", 500: "a mistake of the server", 503: "busy, stopping or too late",
+        408: "too slow",
+        409: "not possible now",
+        413: "too large",
+        422: "wrong values",
+        431: "headers too long",
+        500: "a mistake of the server",
+        503: "busy, stopping or too late",
         507: "no room",
     }.items()
-}  # fmt: skip
+}
 
 
 def make_app(worker: Worker) -> Any:
@@ -44,9 +51,13 @@ def make_app(worker: Worker) -> Any:
         await worker.stop()
 
     app = FastAPI(
-        title="treetop", version=treetop.__version__, lifespan=life, docs_url=None, redoc_url=None,
+        title="treetop",
+        version=treetop.__version__,
+        lifespan=life,
+        docs_url=None,
+        redoc_url=None,
         description="Text in, label names out.",
-    )  # fmt: skip
+    )
     add_error_handlers(app)
     add_routes(app, worker)
     add_other_routes(app, worker)
@@ -64,9 +75,12 @@ def make_app(worker: Worker) -> Any:
     from starlette.middleware.cors import CORSMiddleware
 
     return CORSMiddleware(
-        guard, allow_origins=list(options.origins), allow_methods=["GET", "POST"],
-        allow_headers=["authorization", "content-type"], expose_headers=["retry-after"],
-    )  # fmt: skip
+        guard,
+        allow_origins=list(options.origins),
+        allow_methods=["GET", "POST"],
+        allow_headers=["authorization", "content-type"],
+        expose_headers=["retry-after"],
+    )
 
 
 def add_error_handlers(app: FastAPI) -> None:
@@ -108,8 +122,12 @@ def add_routes(app: FastAPI, worker: Worker) -> None:
         ]
         if ask.explain:
             await add_reasons(worker, request, ask, results)
-        return Response(json.dumps({"model": request.served.name, "results": results}), 200, None,
-                        "application/json")  # fmt: skip
+        return Response(
+            json.dumps({"model": request.served.name, "results": results}),
+            200,
+            None,
+            "application/json",
+        )
 
     @app.post("/v1/explain", responses=ERRORS, tags=["labels"])
     async def explain(why: Why) -> dict[str, Any]:
@@ -153,11 +171,16 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
         for name in ("encoder", "tensorboard", "device"):  # places on this machine
             shown.pop(name, None)
         return {
-            "name": served.name, "kind": served.model.kind, "labels": len(served.model.classes_),
-            "train_documents": served.model.train_documents_, "encoder": served.has_encoder,
-            "feedback": worker.journal is not None, "loaded": served.opened,
-            "metrics": served.config.get("metrics", {}), "settings": shown,
-        }  # fmt: skip
+            "name": served.name,
+            "kind": served.model.kind,
+            "labels": len(served.model.classes_),
+            "train_documents": served.model.train_documents_,
+            "encoder": served.has_encoder,
+            "feedback": worker.journal is not None,
+            "loaded": served.opened,
+            "metrics": served.config.get("metrics", {}),
+            "settings": shown,
+        }
 
     @app.post("/v1/reload", response_model=Done, responses=ERRORS, tags=["model"])
     async def reload() -> Any:

@@ -36,9 +36,13 @@ class Guard:
     """An ASGI application around another one."""
 
     def __init__(
-        self, app: App, limits: Limits, token: str | None, origins: tuple[str, ...],
+        self,
+        app: App,
+        limits: Limits,
+        token: str | None,
+        origins: tuple[str, ...],
         watch: Callable[[str, int, float], None],
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.app, self.limits, self.origins, self.watch = app, limits, origins, watch
         self.token = None if token is None else token.encode()
         self.held = 0  # bytes of bodies that are being read or answered
@@ -86,9 +90,11 @@ class Guard:
         given = header(scope, b"authorization")
         if not hmac.compare_digest(given, b"Bearer " + self.token):
             raise Refused(
-                401, "unauthorized", "give the token: Authorization: Bearer …",
+                401,
+                "unauthorized",
+                "give the token: Authorization: Bearer …",
                 www_authenticate="Bearer",
-            )  # fmt: skip
+            )
 
     def check_origin(self, scope: Any) -> None:
         """Refuse what a page of another site makes a browser send, unless that site is allowed."""

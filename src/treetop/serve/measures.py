@@ -28,9 +28,12 @@ class Measures:
         common: dict[str, Any] = {"registry": self.own}
         self.requests = Counter("treetop_requests", "Requests answered.", ["path", "status"], **common)
         self.seconds = Histogram(
-            "treetop_request_seconds", "From the first byte to the last.", ["path"],
-            buckets=SECONDS, **common,
-        )  # fmt: skip
+            "treetop_request_seconds",
+            "From the first byte to the last.",
+            ["path"],
+            buckets=SECONDS,
+            **common,
+        )
         self.texts = Counter("treetop_texts", "Texts labelled.", **common)
         self.batches = Histogram(
             "treetop_batch_texts", "Texts computed together.", buckets=TEXTS, **common

@@ -106,10 +106,17 @@ def run_worker(options: Options, served: Served, own: socket.socket) -> None:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
         patience = math.ceil(options.limits.body_seconds + options.limits.seconds)
         config = uvicorn.Config(
-            make_app(worker), http=guarded(options.limits), ws="none", lifespan="on",
-            log_level="warning", access_log=options.access_log, server_header=False,
-            proxy_headers=False, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=patience,
-        )  # fmt: skip
+            make_app(worker),
+            http=guarded(options.limits),
+            ws="none",
+            lifespan="on",
+            log_level="warning",
+            access_log=options.access_log,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=KEEP_ALIVE,
+            timeout_graceful_shutdown=patience,
+        )
         if options.access_log:
             logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         server = uvicorn.Server(config)

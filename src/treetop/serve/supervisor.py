@@ -58,9 +58,13 @@ class Supervisor:
     """A parent of workers, one for each socket."""
 
     def __init__(
-        self, sockets: list[socket.socket], work: Callable[[socket.socket], None],
-        reload: Callable[[], bool], forget: Callable[[int], None], grace: float,
-    ) -> None:  # fmt: skip
+        self,
+        sockets: list[socket.socket],
+        work: Callable[[socket.socket], None],
+        reload: Callable[[], bool],
+        forget: Callable[[int], None],
+        grace: float,
+    ) -> None:
         self.sockets, self.work, self.reload, self.forget = sockets, work, reload, forget
         self.grace = grace
         self.workers: dict[int, tuple[int, float]] = {}  # process: socket, beginning

@@ -94,12 +94,19 @@ class LinearSettings:
         """The analysers that `ngrams` names, all with the same limits."""
         return tuple(
             Analyser(
-                unit, ngrams, self.min_df, self.max_df, self.max_features, self.sublinear,
-                tuple(self.stop_words), self.lowercase, self.shortest_word if unit == "word" else 1,
+                unit,
+                ngrams,
+                self.min_df,
+                self.max_df,
+                self.max_features,
+                self.sublinear,
+                tuple(self.stop_words),
+                self.lowercase,
+                self.shortest_word if unit == "word" else 1,
                 first,
             )
             for unit, ngrams, first in self._counted()
-        )  # fmt: skip
+        )
 
     def views(self) -> list[list[int]]:
         """The analysers, by number, that each tree sees; after the last the first is next."""
@@ -168,10 +175,26 @@ class TransformerSettings(LinearSettings):
 
 
 SCORES = (
-    *("auto", "l1-hinge", "l2-hinge", "l3-hinge", "l4-hinge", "sigmoid", "identity"),
-    *("log-l1-hinge", "log-l2-hinge", "log-l3-hinge", "log-l4-hinge", "log-sigmoid"),
-    *("l1-ordered", "l2-ordered", "l3-ordered", "l4-ordered"),
-    *("log-l1-ordered", "log-l2-ordered", "log-l3-ordered", "log-l4-ordered"),
+    "auto",
+    "l1-hinge",
+    "l2-hinge",
+    "l3-hinge",
+    "l4-hinge",
+    "sigmoid",
+    "identity",
+    "log-l1-hinge",
+    "log-l2-hinge",
+    "log-l3-hinge",
+    "log-l4-hinge",
+    "log-sigmoid",
+    "l1-ordered",
+    "l2-ordered",
+    "l3-ordered",
+    "l4-ordered",
+    "log-l1-ordered",
+    "log-l2-ordered",
+    "log-l3-ordered",
+    "log-l4-ordered",
 )
 CHOICES = {
     "loss": ("squared-hinge", "hinge", "logistic"),
@@ -184,9 +207,25 @@ CHOICES = {
     "score_transform": SCORES,
 }
 POSITIVE = (
-    *("lambda_", "alpha", "tolerance", "beam", "passes", "trees", "tree_passes", "leaf"),
-    *("max_length", "largest_level", "batch", "learning_rate", "head_learning_rate", "clip"),
-    *("tune_alpha", "tune_lambda", "tune_beam", "validate_every", "checkpoint_minutes"),
+    "lambda_",
+    "alpha",
+    "tolerance",
+    "beam",
+    "passes",
+    "trees",
+    "tree_passes",
+    "leaf",
+    "max_length",
+    "largest_level",
+    "batch",
+    "learning_rate",
+    "head_learning_rate",
+    "clip",
+    "tune_alpha",
+    "tune_lambda",
+    "tune_beam",
+    "validate_every",
+    "checkpoint_minutes",
 )
 
 
@@ -243,9 +282,13 @@ def check_shares(settings: TransformerSettings) -> None:
 def check_type(name: str, value: Any, annotation: str) -> None:
     """Raise if `value` is not of the type a setting is declared with."""
     allowed: dict[str, tuple[type, ...]] = {
-        "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,), "None": (type(None),),
+        "int": (int,),
+        "float": (int, float),
+        "str": (str,),
+        "bool": (bool,),
+        "None": (type(None),),
         "tuple[str, ...]": (tuple,),
-    }  # fmt: skip
+    }
     kinds = [part.strip() for part in annotation.split("|")]
     for kind in kinds:
         if isinstance(value, allowed[kind]) and (kind == "bool" or not isinstance(value, bool)):

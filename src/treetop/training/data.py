@@ -29,9 +29,13 @@ class Data:
 
 
 def read_data(
-    settings: TransformerSettings, texts: Iterable[str], y: Any, names: Sequence[str] | None,
-    weights: Any, validation: tuple[Any, Any] | None,
-) -> Data:  # fmt: skip
+    settings: TransformerSettings,
+    texts: Iterable[str],
+    y: Any,
+    names: Sequence[str] | None,
+    weights: Any,
+    validation: tuple[Any, Any] | None,
+) -> Data:
     """Documents, labels, weights, and the documents held back: given, or a share of all."""
     texts = checked_texts(texts)
     Y, classes = read_labels(y, names)
@@ -58,9 +62,13 @@ def read_data(
     if out.size == 0:
         return Data(texts, Y, classes, counts, [], Y[:0])
     return Data(
-        [texts[row] for row in kept], Y[kept], classes, None if counts is None else counts[kept],
-        [texts[row] for row in out], Y[out],
-    )  # fmt: skip
+        [texts[row] for row in kept],
+        Y[kept],
+        classes,
+        None if counts is None else counts[kept],
+        [texts[row] for row in out],
+        Y[out],
+    )
 
 
 def held_rows(documents: int, share: float, seed: int) -> np.ndarray:

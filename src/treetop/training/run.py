@@ -29,8 +29,14 @@ CHECKPOINT = "checkpoint.safetensors"
 HISTORY = "history.jsonl"
 # All that a run writes, and therefore all that `overwrite` may delete.
 STAGES = (
-    "text-features", "first-tree", "tokens", "shorter-tokens", "level-[0-9]+", "embedding", "rankers",
-)  # fmt: skip
+    "text-features",
+    "first-tree",
+    "tokens",
+    "shorter-tokens",
+    "level-[0-9]+",
+    "embedding",
+    "rankers",
+)
 OWN_NAME = re.compile(
     rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|({'|'.join(STAGES)})\.safetensors"
 )

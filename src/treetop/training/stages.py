@@ -29,7 +29,13 @@ from treetop.training.inputs import check_rows
 from treetop.training.run import Run, csr_from_arrays, csr_to_arrays, data_fingerprint
 
 WORDS = (
-    *("ngrams", "min_df", "max_df", "max_features", "sublinear", "stop_words", "lowercase"),
+    "ngrams",
+    "min_df",
+    "max_df",
+    "max_features",
+    "sublinear",
+    "stop_words",
+    "lowercase",
     "shortest_word",
 )
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
@@ -37,15 +43,33 @@ RANKER = tuple(one.name for one in fields(RankerSettings))
 # What the rankers that make P need: their beam is tune_beam, their shortlist M.
 MATCHER = (
     *(name for name in RANKER if name not in ("beam", "shortlist", "head_share")),
-    *("tune_beam", "dense_weight", "center"),
+    "tune_beam",
+    "dense_weight",
+    "center",
 )
 BOOTSTRAP = ("passes", "tolerance")
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 ENCODER = ("encoder", "pooling", "max_length")
 FINE_TUNING = (
-    *("budget", "batch", "learning_rate", "head_learning_rate", "warmup", "weight_decay", "clip"),
-    *("dropout", "tune_loss", "tune_lambda", "tune_alpha", "tune_cost_sensitive", "tune_shortlist"),
-    *("bootstrap", "bootstrap_first", "validate_every", "patience", "precision", "seed"),
+    "budget",
+    "batch",
+    "learning_rate",
+    "head_learning_rate",
+    "warmup",
+    "weight_decay",
+    "clip",
+    "dropout",
+    "tune_loss",
+    "tune_lambda",
+    "tune_alpha",
+    "tune_cost_sensitive",
+    "tune_shortlist",
+    "bootstrap",
+    "bootstrap_first",
+    "validate_every",
+    "patience",
+    "precision",
+    "seed",
 )
 
 
@@ -70,7 +94,9 @@ class Training:
         if folder is not None:
             mark = data_fingerprint(
                 [*data.texts, "", *data.held_texts, "", *map(str, data.classes)],
-                *(data.Y, data.held_labels, data.weights),
+                data.Y,
+                data.held_labels,
+                data.weights,
             )
             self.run = Run(Path(folder), mark, resume, overwrite)
 
@@ -105,8 +131,13 @@ class Training:
 
         def make() -> dict[str, np.ndarray]:
             self.report.step("preliminary tree")
-            Z = label_features(Features(X, np.zeros((X.shape[0], 0), np.float32)), data.Y, data.weights,
-                               chosen, self.threads)  # fmt: skip
+            Z = label_features(
+                Features(X, np.zeros((X.shape[0], 0), np.float32)),
+                data.Y,
+                data.weights,
+                chosen,
+                self.threads,
+            )
             largest = chosen.tree_features
             return trees.balanced_tree(
                 Z, sizes, chosen.tree_passes, chosen.seed, self.threads, largest
@@ -125,9 +156,15 @@ class Training:
         if is_word_vectors(chosen.encoder) and chosen.fine_tune:
             raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
         return open_encoder(
-            chosen.encoder, chosen.pooling, chosen.max_length, chosen.dropout, chosen.device,
-            chosen.precision, to_learn=True, tokenizer=tokenizer,
-        )  # fmt: skip
+            chosen.encoder,
+            chosen.pooling,
+            chosen.max_length,
+            chosen.dropout,
+            chosen.device,
+            chosen.precision,
+            to_learn=True,
+            tokenizer=tokenizer,
+        )
 
     def tokens(self, tokenizer: Any, length: int, data: Data, stage: str = "tokens") -> Tokens:
         """Token ids of the documents, and of those held back, cut to `length`."""
@@ -156,9 +193,15 @@ class Training:
         return self.tokens(encoder.tokenizer, encoder.max_length, data, "shorter-tokens")
 
     def fine_tune(
-        self, encoder: Any, tokens: Tokens, X: sp.csr_matrix, held_X: sp.csr_matrix, tree: Tree,
-        levels: int, data: Data,
-    ) -> tuple[np.ndarray, LabelWeights | None]:  # fmt: skip
+        self,
+        encoder: Any,
+        tokens: Tokens,
+        X: sp.csr_matrix,
+        held_X: sp.csr_matrix,
+        tree: Tree,
+        levels: int,
+        data: Data,
+    ) -> tuple[np.ndarray, LabelWeights | None]:
         """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn at the end, and the labels' W."""
         from treetop.features.encoders.devices import pick_device, pick_precision
         from treetop.training.finetune.checkpoint import Keeper
@@ -170,9 +213,12 @@ class Training:
         solver = MATCHER if chosen.tune_shortlist == "beam" else BOOTSTRAP
         settings = {**self._chosen((*ENCODER, *FINE_TUNING, *solver)), **self._encoder_files()}
         keeper = Keeper(
-            self.run, {**settings, "levels": levels}, ("first-tree", "tokens"),
-            chosen.checkpoint_minutes, chosen.tensorboard,
-        )  # fmt: skip
+            self.run,
+            {**settings, "levels": levels},
+            ("first-tree", "tokens"),
+            chosen.checkpoint_minutes,
+            chosen.tensorboard,
+        )
         precision = pick_precision(chosen.precision, pick_device(chosen.device))
         learned = Curriculum(
             encoder,

@@ -13,15 +13,28 @@ NAME = "treetop"
 # Families whose kernels were recorded (CUDA graphs) and compared with plain ones on a GPU. XLNet's
 # cannot be recorded.
 RECORDABLE = {
-    *("bert", "roberta", "xlm-roberta", "distilbert", "mpnet", "electra", "albert", "deberta-v2"),
-    *("modernbert", "t5"),
+    "bert",
+    "roberta",
+    "xlm-roberta",
+    "distilbert",
+    "mpnet",
+    "electra",
+    "albert",
+    "deberta-v2",
+    "modernbert",
+    "t5",
 }
 
 
 def padding_mask(
-    *, batch_size: int, q_length: int, kv_length: int, attention_mask: Tensor | None = None,
-    mask_function: Any = bidirectional_mask_function, **rest: Any,
-) -> Tensor | None:  # fmt: skip
+    *,
+    batch_size: int,
+    q_length: int,
+    kv_length: int,
+    attention_mask: Tensor | None = None,
+    mask_function: Any = bidirectional_mask_function,
+    **rest: Any,
+) -> Tensor | None:
     """True where a token may be looked at; None if there is no padding.
 
     The library's own function looks whether there is padding, which makes the host wait for the device,
@@ -29,9 +42,13 @@ def padding_mask(
     """
     if mask_function is not bidirectional_mask_function:
         return sdpa_mask(  # type: ignore[no-any-return]
-            batch_size=batch_size, q_length=q_length, kv_length=kv_length,
-            attention_mask=attention_mask, mask_function=mask_function, **rest,
-        )  # fmt: skip
+            batch_size=batch_size,
+            q_length=q_length,
+            kv_length=kv_length,
+            attention_mask=attention_mask,
+            mask_function=mask_function,
+            **rest,
+        )
     if attention_mask is None:
         return None
     return attention_mask[:, None, None, :].expand(batch_size, 1, q_length, kv_length)

@@ -100,10 +100,16 @@ def export(encoder: Any, folder: Path, quantize: bool) -> None:
     names = ["input_ids", "attention_mask"]
     with silenced():
         torch.onnx.export(
-            encoder, (ids, mask), str(folder / MODEL), input_names=names, output_names=["vectors"],
-            dynamo=True, external_data=False, verbose=False,
+            encoder,
+            (ids, mask),
+            str(folder / MODEL),
+            input_names=names,
+            output_names=["vectors"],
+            dynamo=True,
+            external_data=False,
+            verbose=False,
             dynamic_shapes={"ids": {0: batch, 1: length}, "mask": {0: batch, 1: length}},
-        )  # fmt: skip
+        )
         if quantize:
             from onnxruntime.quantization import QuantType, quantize_dynamic
 

@@ -37,9 +37,15 @@ def open_tokenizer(name: str) -> Any:
 
 
 def open_encoder(
-    name: str, pooling: str, max_length: int, dropout: float, device: str, precision: str,
-    to_learn: bool, tokenizer: Any = None,
-) -> Any:  # fmt: skip
+    name: str,
+    pooling: str,
+    max_length: int,
+    dropout: float,
+    device: str,
+    precision: str,
+    to_learn: bool,
+    tokenizer: Any = None,
+) -> Any:
     """A `WordVectors`, an `OnnxEncoder`, or an `Encoder` on its device.
 
     All have `embed_texts`, `width` and `save`.

@@ -19,8 +19,14 @@ from treetop.features.encoders.sources import explaining
 
 # What architectures call the share of values they leave out at random.
 DROPOUTS = (
-    *("hidden_dropout_prob", "attention_probs_dropout_prob", "hidden_dropout", "attention_dropout"),
-    *("dropout", "dropout_rate", "embedding_dropout", "mlp_dropout"),
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+    "hidden_dropout",
+    "attention_dropout",
+    "dropout",
+    "dropout_rate",
+    "embedding_dropout",
+    "mlp_dropout",
 )
 
 

@@ -29,9 +29,13 @@ class Encoder(nn.Module):
     """A transformer, its tokenizer and how token vectors become the text's vector."""
 
     def __init__(
-        self, source: str, pooling: str = "auto", max_length: int = 256, dropout: float = 0.1,
+        self,
+        source: str,
+        pooling: str = "auto",
+        max_length: int = 256,
+        dropout: float = 0.1,
         tokenizer: Any = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__()
         self.tokenizer = load_tokenizer(source) if tokenizer is None else tokenizer
         self.model: Any = load_model(source, dropout)

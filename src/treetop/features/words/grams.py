@@ -90,8 +90,17 @@ def longer_level(
         tokens, documents = np.empty(room, np.int32), np.empty(room, np.int32)
         for block, prefix in zip(blocks, prefixes, strict=True):
             kernel.scatter_pairs(
-                *(prefix, block.ids, frequent, block.ends, reach, low, high),
-                *(block.first_document, cursor, tokens, documents),
+                prefix,
+                block.ids,
+                frequent,
+                block.ends,
+                reach,
+                low,
+                high,
+                block.first_document,
+                cursor,
+                tokens,
+                documents,
             )
         scratch = [np.full(scratch_size, start, np.int64) for start in (-1, 0, 0)]
         most = room // least + 1

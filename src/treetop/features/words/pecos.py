@@ -75,9 +75,11 @@ class PecosWords:
         """All that is needed to make it again."""
         text = "\n".join(self.tokens).encode("utf-8")
         return {
-            "tokens": np.frombuffer(text, np.uint8), "idf": self.idf,
-            "sizes": self.sizes, "grams": self.grams,
-        }  # fmt: skip
+            "tokens": np.frombuffer(text, np.uint8),
+            "idf": self.idf,
+            "sizes": self.sizes,
+            "grams": self.grams,
+        }
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> PecosWords:

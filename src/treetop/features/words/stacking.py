@@ -39,8 +39,15 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
     def work(task: tuple[int, int], _: np.ndarray) -> None:
         for part, start, shift in zip(parts, starts, shifts, strict=False):
             kernel.place_rows(
-                *(part.indptr.astype(np.int64), part.indices, part.data, *task, start, int(shift)),
-                *(scales, indices, data),
+                part.indptr.astype(np.int64),
+                part.indices,
+                part.data,
+                *task,
+                start,
+                int(shift),
+                scales,
+                indices,
+                data,
             )
 
     parallel.over_ranges(work, ends.size - 1, threads)

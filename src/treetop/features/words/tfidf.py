@@ -88,9 +88,19 @@ class FittedAnalyser:
             features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
             ends = np.empty(last - first, np.int64)
             written = kernel.count_features(
-                *(block.ids, block.ends, first, last, longest, self.table.feature_of),
-                *(self.features, self.table.gram_keys, self.table.gram_values, int(starts[first])),
-                *(features, counts, ends),
+                block.ids,
+                block.ends,
+                first,
+                last,
+                longest,
+                self.table.feature_of,
+                self.features,
+                self.table.gram_keys,
+                self.table.gram_values,
+                int(starts[first]),
+                features,
+                counts,
+                ends,
             )
             features, counts = features[:written].copy(), counts[:written].copy()
             kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))

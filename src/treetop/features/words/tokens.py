@@ -119,8 +119,19 @@ def tokenize(
         ids, counts = np.empty(room, np.int32), np.empty(last - first, np.int64)
         unknown = [np.empty(room, dtype) for dtype in (np.int64, np.uint64, np.int64, np.int32)]
         count, new = kernel.tokenize(
-            *(buffer, offsets, first, last, classes, lower, reading.unit, reading.shortest),
-            *(keys, values, ids, counts, *unknown),
+            buffer,
+            offsets,
+            first,
+            last,
+            classes,
+            lower,
+            reading.unit,
+            reading.shortest,
+            keys,
+            values,
+            ids,
+            counts,
+            *unknown,
         )
         return [counts, ids[:count], *(column[:new] for column in unknown)]
 
@@ -157,8 +168,13 @@ class TokenTable:
         tokens = tokenize(texts, self.reading, self.keys, self.values, threads)
         while True:
             known = kernel.intern(
-                *(tokens.buffer, *tokens[2:]),
-                *(self.keys, self.values, self.known, self.names, self.name_ends),
+                tokens.buffer,
+                *tokens[2:],
+                self.keys,
+                self.values,
+                self.known,
+                self.names,
+                self.name_ends,
             )
             if known >= 0:
                 self.known = known

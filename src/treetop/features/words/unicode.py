@@ -1,7 +1,8 @@
 """Which characters are letters, and their lower case, for every code point.
 
 The tables are read from a file of the package and not asked of Python, so that a model splits text
-the same way on every version of Python. `python -m treetop.features.words.unicode` writes the file anew.
+the same way on every version of Python.
+`python -m treetop.features.words.unicode` writes the file anew.
 """
 
 from __future__ import annotations

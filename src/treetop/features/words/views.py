@@ -33,8 +33,7 @@ class View:
 
         def copy(task: tuple[int, int], _: np.ndarray) -> None:
             kernel.copy_seen(
-                *(indptr, indices, data, *task, self.seen, ends, np.float32(self.scale)),
-                *(kept, values),
+                indptr, indices, data, *task, self.seen, ends, np.float32(self.scale), kept, values
             )
 
         parallel.over_ranges(copy, X.rows, threads)

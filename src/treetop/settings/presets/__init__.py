@@ -12,8 +12,15 @@ from treetop.errors import TreetopError
 FOLDER = Path(__file__).parent
 # As the documentation lists them.
 GENERAL = (
-    *("xr-linear", "parabel", "bonsai", "one-vs-all", "fast", "paper"),
-    *("xr-transformer", "frozen", "paper-transformer"),
+    "xr-linear",
+    "parabel",
+    "bonsai",
+    "one-vs-all",
+    "fast",
+    "paper",
+    "xr-transformer",
+    "frozen",
+    "paper-transformer",
 )
 
 

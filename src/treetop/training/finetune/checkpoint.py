@@ -29,9 +29,13 @@ class Keeper:
     """Remembers a fine-tuning in its run's folder, if it has one."""
 
     def __init__(
-        self, run: Run, settings: dict[str, Any], after: tuple[str, ...], minutes: float,
+        self,
+        run: Run,
+        settings: dict[str, Any],
+        after: tuple[str, ...],
+        minutes: float,
         tensorboard: str | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.run, self.settings, self.after, self.seconds = run, settings, after, 60 * minutes
         self.saved = time.monotonic()
         self.history: list[dict[str, Any]] = self._past()

@@ -49,10 +49,18 @@ class Curriculum:
     """An encoder, documents, a preliminary tree, and the loop over its levels."""
 
     def __init__(
-        self, encoder: Encoder, train: Documents, held: Documents | None, tree: Tree, levels: int,
-        settings: TransformerSettings, precision: torch.dtype, threads: int, report: Reporter,
+        self,
+        encoder: Encoder,
+        train: Documents,
+        held: Documents | None,
+        tree: Tree,
+        levels: int,
+        settings: TransformerSettings,
+        precision: torch.dtype,
+        threads: int,
+        report: Reporter,
         keeper: Keeper,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.encoder, self.train, self.held, self.tree, self.levels = encoder, train, held, tree, levels
         self.settings, self.threads, self.report, self.keeper = settings, threads, report, keeper
         self.device = next(encoder.parameters()).device
@@ -119,15 +127,23 @@ class Curriculum:
             head.bootstrap(*self.bootstrapped(t, R, members, before))
         head.to(self.device)
         level = Level(
-            t, self.encoder, self.masters, head,
+            t,
+            self.encoder,
+            self.masters,
+            head,
             Targets(
                 positive_weights(R, settings.tune_cost_sensitive),
-                M if self.predicts else None, self.tree.child_ptr[t - 1],
-                self.train.weights, self.device,
+                M if self.predicts else None,
+                self.tree.child_ptr[t - 1],
+                self.train.weights,
+                self.device,
             ),
-            self.tokens, Batches(self.train.tokens.lengths, settings.batch, settings.seed + t),
-            self.steps[t - 1], settings, self.validator(t, head, P_held),
-        )  # fmt: skip
+            self.tokens,
+            Batches(self.train.tokens.lengths, settings.batch, settings.seed + t),
+            self.steps[t - 1],
+            settings,
+            self.validator(t, head, P_held),
+        )
         self.keeper.restore(level)
         advance = self.report.step(f"fine-tuning, level {t} of {self.levels}", self.steps[t - 1])
         level.run(self.report.note, self.keeper.looker(advance, self.report), self.keeper.save)
@@ -145,13 +161,24 @@ class Curriculum:
         """W[t] by the linear solver on Φ_dnn(θ[t-1]), nodes x columns, and the biases."""
         settings = self.settings
         chosen = replace(
-            settings.ranker(), lambda_=settings.tune_lambda, alpha=settings.tune_alpha, bias=1.0,
+            settings.ranker(),
+            lambda_=settings.tune_lambda,
+            alpha=settings.tune_alpha,
+            bias=1.0,
             loss="logistic" if settings.tune_loss == "bce" else settings.tune_loss,
             cost_sensitive=settings.tune_cost_sensitive,
-        )  # fmt: skip
+        )
         clusters = solve_level(
-            *(features(dense=vectors), R, M, self.tree.child_ptr[t - 1], chosen, settings.seed + t),
-            *(self.threads, Reporter(), "", self.train.weights),
+            features(dense=vectors),
+            R,
+            M,
+            self.tree.child_ptr[t - 1],
+            chosen,
+            settings.seed + t,
+            self.threads,
+            Reporter(),
+            "",
+            self.train.weights,
         )
         weight = np.concatenate([cluster.dense.T for cluster in clusters])
         return weight, np.concatenate([cluster.biases for cluster in clusters])
@@ -161,10 +188,17 @@ class Curriculum:
         if M is None:
             M = all_below_root(X.rows)
         return solve_level(
-            X, self.matcher_relevance[t - 1], M, self.tree.child_ptr[t - 1], self.matcher_settings(),
-            self.settings.seed + t, self.threads, self.report, f"matcher, level {t} of {self.levels}",
+            X,
+            self.matcher_relevance[t - 1],
+            M,
+            self.tree.child_ptr[t - 1],
+            self.matcher_settings(),
+            self.settings.seed + t,
+            self.threads,
+            self.report,
+            f"matcher, level {t} of {self.levels}",
             self.train.weights,
-        )  # fmt: skip
+        )
 
     def top(
         self, clusters: list[ClusterWeights], t: int, X: Features, above: sp.csr_matrix | None
@@ -180,9 +214,11 @@ class Curriculum:
         """The final ranker's, with the beam of fine-tuning and fewer passes: only P is wanted."""
         settings = self.settings
         return replace(
-            settings.ranker(), beam=settings.tune_beam, bias=settings.bias or 0.0,
+            settings.ranker(),
+            beam=settings.tune_beam,
+            bias=settings.bias or 0.0,
             passes=min(settings.passes, MATCHER_PASSES),
-        )  # fmt: skip
+        )
 
     def validator(self, t: int, head: Head, P: sp.csr_matrix | None) -> Callable[[], float] | None:
         """P@1 at level `t` on documents held back, among the children of the nodes in P, or all."""

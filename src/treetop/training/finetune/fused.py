@@ -24,7 +24,7 @@ ROWS = 4
 @triton.jit
 def norm_forward(
     x, weight, bias, y, means, scales, rows, columns, epsilon, ROWS: tl.constexpr, WIDTH: tl.constexpr
-):  # fmt: skip
+):
     """Y = (x - mean) · scale · weight + bias, for ROWS rows a program."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)
@@ -44,9 +44,20 @@ def norm_forward(
 
 @triton.jit
 def norm_backward(
-    x, weight, dy, means, scales, dx, partial_weight, partial_bias, rows, columns, blocks,
-    ROWS: tl.constexpr, WIDTH: tl.constexpr,
-):  # fmt: skip
+    x,
+    weight,
+    dy,
+    means,
+    scales,
+    dx,
+    partial_weight,
+    partial_bias,
+    rows,
+    columns,
+    blocks,
+    ROWS: tl.constexpr,
+    WIDTH: tl.constexpr,
+):
     """Gradients of the input, and this program's share of those of weight and bias."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     column = tl.arange(0, WIDTH)
@@ -85,9 +96,19 @@ class NormFunction(torch.autograd.Function):
         means, scales = (torch.empty(rows, device=x.device) for _ in range(2))
         width = triton.next_power_of_2(columns)
         norm_forward[(rows,)](
-            flat, weight, bias, y, means, scales, rows, columns, epsilon, ROWS=1, WIDTH=width,
+            flat,
+            weight,
+            bias,
+            y,
+            means,
+            scales,
+            rows,
+            columns,
+            epsilon,
+            ROWS=1,
+            WIDTH=width,
             num_warps=max(1, width // 1024),
-        )  # fmt: skip
+        )
         ctx.save_for_backward(flat, weight, means, scales)
         return y.view_as(x)
 
@@ -101,9 +122,21 @@ class NormFunction(torch.autograd.Function):
         programs = min(PROGRAMS, blocks)
         partial = torch.empty(2, programs, columns, device=x.device)
         norm_backward[(programs,)](
-            x, weight, dy, means, scales, dx, partial[0], partial[1], rows, columns, blocks,
-            ROWS=ROWS, WIDTH=width, num_warps=max(1, min(8, width // 256)),
-        )  # fmt: skip
+            x,
+            weight,
+            dy,
+            means,
+            scales,
+            dx,
+            partial[0],
+            partial[1],
+            rows,
+            columns,
+            blocks,
+            ROWS=ROWS,
+            WIDTH=width,
+            num_warps=max(1, min(8, width // 256)),
+        )
         sums = partial.sum(1).to(weight.dtype)
         return dx.view_as(gradient), sums[0], sums[1], None
 

@@ -78,9 +78,14 @@ class Adam:
     """The optimiser of one level: encoder and head, schedule, clipping."""
 
     def __init__(
-        self, encoder: Masters, head: nn.Module, rate: float, head_rate: float, decay: float,
+        self,
+        encoder: Masters,
+        head: nn.Module,
+        rate: float,
+        head_rate: float,
+        decay: float,
         clip: float,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.encoder, self.clip = encoder, clip
         matrices = [weight for weight in encoder.master if weight.ndim > 1]
         vectors = [weight for weight in encoder.master if weight.ndim <= 1]

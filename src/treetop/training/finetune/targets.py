@@ -38,9 +38,13 @@ class Targets:
     """R̂[t] and M[t] of every document."""
 
     def __init__(
-        self, relevance: sp.csr_matrix, clusters: sp.csr_matrix | None, child_ptr: np.ndarray,
-        weights: np.ndarray | None, device: torch.device,
-    ) -> None:  # fmt: skip
+        self,
+        relevance: sp.csr_matrix,
+        clusters: sp.csr_matrix | None,
+        child_ptr: np.ndarray,
+        weights: np.ndarray | None,
+        device: torch.device,
+    ) -> None:
         """`clusters`: the nodes above whose children a document is trained on; None: all."""
         self.relevance = DeviceRows(relevance, device)
         self.clusters = None if clusters is None else DeviceRows(clusters, device)

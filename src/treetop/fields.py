@@ -1,0 +1,103 @@
+"""Dataclass fields with a help text, bounds and choices: settings and runtime options are made of them."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable, Sequence
+from dataclasses import Field, dataclass, field, fields
+from typing import Any
+
+from treetop.errors import TreetopError
+
+META = "treetop"
+
+
+@dataclass(frozen=True)
+class Documented:
+    """What is known of a field besides its name, type and default."""
+
+    help: str
+    section: str = ""  # heading it is listed under
+    choices: tuple[str, ...] = ()
+    above: float | None = None  # exclusive bound
+    at_least: float | None = None
+    below: float | None = None  # exclusive bound
+    parse: Callable[[Any], Any] | None = None  # raises unless the notation of the value is understood
+
+
+def documented(
+    default: Any,
+    help: str,
+    *,
+    section: str = "",
+    choices: Sequence[str] = (),
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    parse: Callable[[Any], Any] | None = None,
+) -> Any:
+    """A dataclass field with everything a user should know about it."""
+    facts = Documented(help, section, tuple(choices), above, at_least, below, parse)
+    return field(default=default, metadata={META: facts})
+
+
+def facts_of(one: Field[Any]) -> Documented:
+    """Help, bounds and choices of a field."""
+    facts: Documented = one.metadata[META]
+    return facts
+
+
+def documented_fields(kind: type) -> dict[str, Field[Any]]:
+    """The fields of a dataclass that were made by `documented`, by name."""
+    return {one.name: one for one in fields(kind) if META in one.metadata}
+
+
+def plain(value: Any) -> Any:
+    """`value` with numpy's numbers as Python's and lists as tuples."""
+    if isinstance(value, list):
+        return tuple(map(plain, value))
+    if isinstance(value, bool | str) or value is None:
+        return value
+    if type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    return value
+
+
+def check_field(one: Field[Any], value: Any) -> None:
+    """Raise unless `value` has the field's type, is within its bounds and can be parsed."""
+    check_type(one.name, value, str(one.type))
+    if value is None:
+        return
+    facts = facts_of(one)
+    if facts.choices and value not in facts.choices:
+        raise TreetopError(f"{one.name} is {value!r}: choose one of {', '.join(facts.choices)}")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise TreetopError(f"{one.name} is {value}: it must be a finite number")
+    if facts.above is not None and not value > facts.above:
+        raise TreetopError(f"{one.name} is {value}: it must be above {facts.above:g}")
+    if facts.at_least is not None and not value >= facts.at_least:
+        raise TreetopError(f"{one.name} is {value}: it must be at least {facts.at_least:g}")
+    if facts.below is not None and not value < facts.below:
+        raise TreetopError(f"{one.name} is {value}: it must be below {facts.below:g}")
+    if facts.parse is not None:
+        facts.parse(value)
+
+
+def check_type(name: str, value: Any, annotation: str) -> None:
+    """Raise unless `value` has one of the types a field is declared with."""
+    allowed: dict[str, tuple[type, ...]] = {
+        "int": (int,),
+        "float": (int, float),
+        "str": (str,),
+        "bool": (bool,),
+        "None": (type(None),),
+        "tuple[str, ...]": (tuple,),
+    }
+    kinds = [part.strip() for part in annotation.split("|")]
+    for kind in kinds:
+        if isinstance(value, allowed[kind]) and (kind == "bool" or not isinstance(value, bool)):
+            return
+    raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
