@@ -26,7 +26,7 @@ from treetop.data import open_data
 from treetop.evaluation import metrics
 from treetop.features.words.tfidf import Tfidf
 from treetop.labels.vocabulary import vocabulary_of
-from treetop.settings.schema import Analyser
+from treetop.settings.parts import Analyser
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "linear.json"

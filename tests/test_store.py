@@ -14,7 +14,8 @@ from safetensors.numpy import load_file, save_file
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.model import layout as store
+from treetop.model import layout
+from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.settings.notation import TITLES
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
@@ -39,11 +40,11 @@ def test_our_files_are_safetensors_and_theirs_are_read(tmp_path, rng):
         "c": np.frombuffer(b"xyz", np.uint8),
         "empty": np.empty((0, 2), np.int32),
     }
-    store.write_arrays(tmp_path / "ours", arrays)
+    write_arrays(tmp_path / "ours", arrays)
     for name, values in load_file(tmp_path / "ours").items():
         np.testing.assert_array_equal(values, arrays[name])
     save_file(arrays, tmp_path / "theirs")
-    for name, values in store.read_arrays(tmp_path / "theirs").items():
+    for name, values in read_arrays(tmp_path / "theirs").items():
         np.testing.assert_array_equal(values, arrays[name])
         assert values.dtype == arrays[name].dtype
 
@@ -251,7 +252,7 @@ def test_a_mount_point_is_refused(model, tmp_path, monkeypatch):
 
 
 def test_a_file_added_while_the_model_is_written_survives(model, folder, monkeypatch):
-    write_config = store.write_config
+    write_config = layout.write_config
 
     def slowly(*arguments):
         write_config(*arguments)

@@ -9,10 +9,10 @@ from treetop.features.words.tfidf import Tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
-from treetop.model import layout as store
+from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
-from treetop.settings.schema import Analyser, RankerSettings
+from treetop.settings.parts import Analyser, RankerSettings
 
 
 def tfidf(folder, options):
@@ -34,8 +34,8 @@ def linear(folder, options):
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
     ranker = clock("train", train_ranker, X, Y, tree, same, 0, THREADS)
     trained_mb = common.peak_mb()
-    store.write_arrays(folder / "treetop.weights", ranker.weights.arrays)
-    store.write_arrays(folder / "treetop.tree", tree_arrays(tree))
+    write_arrays(folder / "treetop.weights", ranker.weights.arrays)
+    write_arrays(folder / "treetop.tree", tree_arrays(tree))
     scores = clock("predict", ranker.predict, features(common.load(folder, "X.tst")), TOP, THREADS)
     common.save_predictions(folder, "treetop", common.ordered_rows(scores), Y.shape[1])
     common.answer(seconds=clock.seconds, loaded_mb=loaded_mb, peak_mb=trained_mb)
@@ -48,10 +48,10 @@ def tree_arrays(tree):
 
 def predict(folder, options):
     """Batch and single queries with the model that `linear` left, mapped from disk."""
-    arrays = store.read_arrays(folder / "treetop.tree")
+    arrays = read_arrays(folder / "treetop.tree")
     label_of = arrays.pop("label_of")
     tree = trees.Tree(tuple(arrays[name] for name in sorted(arrays)), label_of)
-    weights = Weights(**store.read_arrays(folder / "treetop.weights"))
+    weights = Weights(**read_arrays(folder / "treetop.weights"))
     ranker = Ranker(tree, weights, RankerSettings())
     test, clock = features(common.load(folder, "X.tst")), Clock()
     ranker.predict(test, TOP, THREADS)

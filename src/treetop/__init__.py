@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treetop import metrics
+    from treetop.errors import TreetopError
+    from treetop.estimators import Ensemble, XRLinear, XRTransformer, from_pretrained, load
+    from treetop.evaluation.scorer import scorer
+    from treetop.features.hybrid import Features
+    from treetop.runtime import Runtime
 
 __version__ = "0.1.0"
 __all__ = [
     "Ensemble",
     "Features",
+    "Runtime",
     "TreetopError",
     "XRLinear",
     "XRTransformer",
@@ -20,12 +29,14 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Ensemble": "treetop.ensemble",
+    "Ensemble": "treetop.estimators",
     "Features": "treetop.features.hybrid",
+    "Runtime": "treetop.runtime",
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
-    "from_pretrained": "treetop.model.hub",
+    "from_pretrained": "treetop.estimators",
+    "load": "treetop.estimators",
     "scorer": "treetop.evaluation.scorer",
 }
 
@@ -37,10 +48,3 @@ def __getattr__(name: str) -> Any:
     if name == "metrics":
         return import_module("treetop.metrics")
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
-
-
-def load(folder: str, verify: bool | None = None) -> Any:
-    """The model in a folder that `save` wrote."""
-    from treetop.models import load_model
-
-    return load_model(folder, verify)

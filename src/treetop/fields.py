@@ -1,4 +1,4 @@
-"""Dataclass fields with a help text, bounds and choices: settings and runtime options are made of them."""
+"""Dataclass fields with help, bounds and choices, of which settings and options are made."""
 
 from __future__ import annotations
 

@@ -2,56 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any, ClassVar, TypeVar
+import inspect
+from typing import Any, ClassVar, Self
 
+from treetop.runtime import Runtime
 from treetop.settings import presets
-from treetop.settings.schema import LinearSettings, unknown_setting
+from treetop.settings.making import PARAMETERS, Parameters
+from treetop.settings.schema import LinearSettings
 
-Own = TypeVar("Own", bound="Parameters")
 
-
-class Parameters:
-    """Settings as attributes."""
+class ParametersMixin:
+    """Settings of the method and options of the runtime as attributes, checked by `fit`."""
 
     kind: ClassVar[str]
-    settings_type: ClassVar[type[LinearSettings]]
+    parameters: ClassVar[Parameters]
 
     def __init__(self, **settings: Any) -> None:
-        known = {one.name: one.default for one in fields(self.settings_type)}
-        for name in settings:
-            if name not in known:
-                raise unknown_setting(name, known)
-        for name, default in known.items():
-            setattr(self, name, settings.get(name, default))
+        given = self.parameters.named(settings)
+        for name, default in self.parameters.defaults.items():
+            setattr(self, name, given.get(name, default))
+
+    def __init_subclass__(cls) -> None:
+        cls.parameters = PARAMETERS[cls.kind]
+        # scikit-learn, and `help`, read the settings from the constructor's signature.
+        cls.__init__.__signature__ = signature_of(cls.parameters)  # type: ignore[attr-defined]
 
     @classmethod
-    def from_preset(cls: type[Own], name: str, **settings: Any) -> Own:
+    def from_preset(cls, name: str, **settings: Any) -> Self:
         """An estimator with a preset's settings, some of them changed."""
         return cls(**{**presets.settings_of(name, cls.kind), **settings})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings by name, as scikit-learn wants them."""
-        return {one.name: getattr(self, one.name) for one in fields(self.settings_type)}
+        return {name: getattr(self, name) for name in self.parameters.defaults}
 
-    def set_params(self: Own, **settings: Any) -> Own:
+    def set_params(self, **settings: Any) -> Self:
         """Change settings."""
-        for name, value in settings.items():
-            if name not in self.get_params():
-                raise unknown_setting(name, self.get_params())
+        for name, value in self.parameters.named(settings).items():
             setattr(self, name, value)
         return self
 
+    def _method(self) -> LinearSettings:
+        """The settings of the method, checked."""
+        return self.parameters.settings(self.get_params())
+
+    def _own_runtime(self) -> Runtime:
+        """The runtime that the constructor's options describe, checked."""
+        return self.parameters.runtime(self.get_params())
+
     def __repr__(self) -> str:
         changed = {
-            one.name: getattr(self, one.name)
-            for one in fields(self.settings_type)
-            if getattr(self, one.name) != one.default
+            name: getattr(self, name)
+            for name, default in self.parameters.defaults.items()
+            if getattr(self, name) != default
         }
         listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
         return f"{type(self).__name__}({listed})"
 
     def __sklearn_tags__(self) -> Any:
-        from treetop.sklearn_tags import text_tags
-
         return text_tags()
+
+
+def signature_of(parameters: Parameters) -> inspect.Signature:
+    """The constructor's signature with every parameter and its default."""
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    listed = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+        for name, default in parameters.defaults.items()
+    ]
+    return inspect.Signature([own, *listed])
+
+
+def text_tags() -> Any:
+    """What scikit-learn asks about an estimator that takes texts or a matrix, and several labels."""
+    from sklearn.utils import InputTags, Tags, TargetTags
+
+    return Tags(
+        estimator_type=None,
+        target_tags=TargetTags(required=True, multi_output=True, single_output=True),
+        input_tags=InputTags(two_d_array=True, sparse=True, string=True),
+    )

@@ -15,7 +15,7 @@ from treetop.errors import TreetopError
 from treetop.features.words import tfidf, tokens, unicode
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import Tfidf
-from treetop.settings.schema import Analyser
+from treetop.settings.parts import Analyser
 
 TEXTS = [
     "Der große Hund, die KATZE; straße Straße.",

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.features.words.pecos import read_words
+from treetop.interop.pecos_words import read_words
 from treetop.interop.pecos import import_model
 from treetop.interop.pecos_params import read_params
 

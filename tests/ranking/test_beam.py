@@ -14,7 +14,7 @@ from treetop.ranking.ranker import predicted_nodes, shortlist, train_ranker
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.runtime.progress import Reporter
-from treetop.settings.schema import RankerSettings
+from treetop.settings.parts import RankerSettings
 
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),

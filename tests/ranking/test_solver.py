@@ -18,7 +18,7 @@ from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_level
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.progress import Reporter
-from treetop.settings.schema import RankerSettings
+from treetop.settings.parts import RankerSettings
 
 EXACT = RankerSettings(
     threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5

@@ -18,8 +18,8 @@ from treetop.models import KINDS
 from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import reporter
 from treetop.settings import presets
+from treetop.settings.making import make_settings
 from treetop.settings.notation import parse_assignment
-from treetop.settings.schema import make_settings
 from treetop.training.run import check_run
 
 TRAINABLE = ("xr-linear", "xr-transformer")

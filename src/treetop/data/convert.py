@@ -11,7 +11,7 @@ from treetop.data.dataset import SPLITS, Dataset
 from treetop.data.files import plain_name
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
-from treetop.model import layout as store
+from treetop.model import layout
 
 Writer = Callable[[Dataset, Path], None]
 # A table's writer serves three formats.
@@ -52,7 +52,7 @@ def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
             f"{target}: one file for {len(dataset.splits)} splits ({', '.join(dataset.splits)}): "
             f"give a folder and --to {form}"
         )
-    with store.replacing_folder(target) as folder:
+    with layout.replacing_folder(target) as folder:
         if single:
             WRITERS[form](dataset, folder / target.name)
         else:

@@ -31,8 +31,8 @@ from annif.suggestion import SubjectSuggestion, SuggestionBatch
 from treetop.errors import TreetopError
 from treetop.models import KINDS, load_model
 from treetop.settings import presets
+from treetop.settings.making import make_settings
 from treetop.settings.notation import parse_assignment
-from treetop.settings.schema import make_settings
 
 MODEL = "treetop-model"
 CORPUS = "treetop-train.jsonl.gz"  # Annif's `--cached` trains on it again

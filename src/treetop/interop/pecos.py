@@ -10,7 +10,7 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,20 +18,30 @@ from treetop.data.dataset import check_names
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
-from treetop.features.words.pecos import PecosWords, no_words, read_words
+from treetop.features.encoders.handle import EncoderHandle
+from treetop.features.encoders.opening import TextEncoder, open_encoder
+from treetop.features.feature_map import FeatureMap
+from treetop.features.words.pecos import PecosWords, no_words
 from treetop.interop.pecos_ranker import COSTS, read_json, read_ranker
+from treetop.interop.pecos_words import read_words
+from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
+from treetop.runtime import Runtime
 from treetop.runtime.parallel import thread_count
+from treetop.settings import auto
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
+Kind = TypeVar("Kind", bound=LinearSettings)
 # Families whose vector in PECOS is the pooler's; others have weights of their own between.
 POOLED = ("bert", "roberta", "xlm-roberta")
 
 
-def import_model(folder: Path, words: Path | None = None, labels: Path | None = None) -> Any:
+def import_model(
+    folder: Path, words: Path | None = None, labels: Path | None = None
+) -> XRLinear | XRTransformer:
     """XRLinear or XRTransformer, whichever PECOS saved in `folder`.
 
-    `words`: folder of PECOS's TF-IDF, to predict from texts. `labels`: names, a line each.
+    `words`: folder of PECOS's TF-IDF, to predict from texts. `labels`: names, one per line.
     """
     if not folder.is_dir():
         raise TreetopError(f"{folder}: no such folder")
@@ -46,10 +56,12 @@ def import_model(folder: Path, words: Path | None = None, labels: Path | None = 
 def import_linear(folder: Path, words: Path | None, names: list[str] | None) -> XRLinear:
     """PECOS's XLinearModel."""
     ranker, width = read_ranker(folder / "ranker", 0, thread_count(None))
-    settings = with_ranker(LinearSettings(), ranker)
-    model = XRLinear(**differing(settings))
-    model.tfidf_ = None if words is None else checked_words(words, width)
-    return filled(model, settings, ranker, (width, 0), names, folder)
+    feature_map = FeatureMap((width, 0), None if words is None else checked_words(words, width))
+    return XRLinear.holding(
+        imported_model(
+            "xr-linear", with_ranker(LinearSettings(), ranker), ranker, feature_map, names, folder
+        )
+    )
 
 
 def import_transformer(folder: Path, words: Path | None, names: list[str] | None) -> XRTransformer:
@@ -65,6 +77,11 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
         raise TreetopError(f"{folder}: it has no concat_model: PECOS cannot predict with it either")
     width = int(config["hidden_size"])
     ranker, sparse = read_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
+    if sparse and words is None:
+        raise TreetopError(
+            f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the folder "
+            "of its TF-IDF (--words)"
+        )
     length = read_json(inner / "param.json").get("pred_params", {}).get("truncate_length", 128)
     settings = replace(
         with_ranker(TransformerSettings(), ranker),
@@ -73,25 +90,20 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
         max_length=int(length),
         dense_weight=1.0,
         center=False,
-        precision="fp32",
     )
-    model = XRTransformer(**differing(settings))
-    if sparse and words is None:
-        raise TreetopError(
-            f"{folder}: the model reads {sparse:,} word features beside the encoder: give the folder "
-            "of its TF-IDF (--words)"
-        )
-    vectoriser: Any = no_words() if words is None else checked_words(words, sparse)
-    model.tfidf_ = vectoriser
-    model.center_, model.history_ = None, []
-    model.encoder_ = read_encoder(inner, settings)
-    return filled(model, settings, ranker, (sparse, width), names, folder)
+    feature_map = FeatureMap(
+        (sparse, width),
+        no_words() if words is None else checked_words(words, sparse),
+        EncoderHandle.holding(read_encoder(inner, settings), settings.max_length, settings.dropout),
+        settings.dense_weight,
+    )
+    return XRTransformer.holding(
+        imported_model("xr-transformer", settings, ranker, feature_map, names, folder)
+    )
 
 
-def read_encoder(inner: Path, settings: TransformerSettings) -> Any:
+def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
     """The encoder, with the tokenizer that PECOS keeps in another folder."""
-    from treetop.features.encoders.opening import open_encoder
-
     with tempfile.TemporaryDirectory() as both:
         for part in ("text_tokenizer", "text_encoder"):
             if not (inner / part).is_dir():
@@ -100,24 +112,23 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> Any:
                 shutil.copy(file, both)
         return open_encoder(
             both,
-            settings.pooling,
-            settings.max_length,
-            settings.dropout,
-            settings.device,
-            settings.precision,
+            Runtime(precision="fp32"),
+            pooling=settings.pooling,
+            max_length=settings.max_length,
+            dropout=settings.dropout,
             to_learn=False,
         )
 
 
-def checked_words(folder: Path, width: int) -> Any:
+def checked_words(folder: Path, width: int) -> PecosWords:
     """The vectoriser, if it has as many features as the model reads."""
-    made: PecosWords = read_words(folder)
-    if made.features != width:
-        raise TreetopError(f"{folder}: {made.features:,} features, the model reads {width:,}")
-    return made
+    words = read_words(folder)
+    if words.features != width:
+        raise TreetopError(f"{folder}: {words.features:,} features, the model reads {width:,}")
+    return words
 
 
-def with_ranker(settings: Any, ranker: Ranker) -> Any:
+def with_ranker(settings: Kind, ranker: Ranker) -> Kind:
     """Settings that say how the imported ranker is searched."""
     how = ranker.settings
     return replace(
@@ -131,27 +142,26 @@ def with_ranker(settings: Any, ranker: Ranker) -> Any:
     )
 
 
-def differing(settings: Any) -> dict[str, Any]:
-    """Settings that are not the default."""
-    plain = type(settings)()
-    return {name: value for name, value in vars(settings).items() if value != getattr(plain, name)}
-
-
-def filled(
-    model: Any,
-    settings: Any,
+def imported_model(
+    kind: str,
+    settings: LinearSettings,
     ranker: Ranker,
-    widths: tuple[int, int],
+    feature_map: FeatureMap,
     names: list[str] | None,
     folder: Path,
-) -> Any:
-    """The model with all that `fit` would have left; how often labels occurred is not known."""
+) -> Model:
+    """The model as `fit` would have left it; how often labels occurred is not known."""
     labels = ranker.tree.label_of.size
     if names is not None:
         check_names(folder, names, labels)
-    model.settings_, model.rankers_ = settings, [Ranker(ranker.tree, ranker.weights, settings.ranker())]
-    model.classes_ = np.array(names or [str(number) for number in range(labels)], dtype=object)
-    model.feature_widths_, model.n_features_in_ = widths, sum(widths)
-    model.train_counts_, model.train_documents_ = np.zeros(labels, np.int64), 0
-    model.documents_ = None
-    return model
+    return Model(
+        kind=kind,
+        settings=settings,
+        classes=np.array(names or [str(number) for number in range(labels)], dtype=object),
+        feature_map=feature_map,
+        rankers=(
+            Ranker(ranker.tree, ranker.weights, auto.for_depth(settings.ranker(), ranker.tree.depth)),
+        ),
+        label_counts=np.zeros(labels, np.int64),
+        train_documents=0,
+    )

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from treetop.errors import TreetopError
 from treetop.interop.pecos_ranker import COSTS, OTHER_NAMES, read_json
-from treetop.settings.schema import LinearSettings, TransformerSettings, make_settings
+from treetop.settings.making import make_settings
+from treetop.settings.schema import LinearSettings, TransformerSettings
 
 LOSSES = {
     "L2R_L2LOSS_SVC_DUAL": "squared-hinge",
@@ -20,7 +21,7 @@ SHORTLISTS = {"tfn": "true", "man": "beam", "tfn+man": "both"}
 # Key by its last part (after its section, where two share a name) -> setting and how to convert.
 Convert = Callable[[Any], Any]
 RANKER: dict[str, tuple[str, Convert]] = {
-    "model_chain.threshold": ("threshold", float),
+    "model_chain.threshold": ("prune_below", float),
     "model_chain.max_nonzeros_per_label": ("max_weights", lambda value: value),
     "model_chain.solver_type": ("loss", lambda value: LOSSES[value]),
     "model_chain.max_iter": ("passes", int),

@@ -15,7 +15,8 @@ from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import ClusterWeights, assemble
-from treetop.settings.schema import SCORES, RankerSettings
+from treetop.settings.parts import RankerSettings
+from treetop.settings.schema import SCORE_TRANSFORMS
 
 OTHER_NAMES = {"noop": "identity"}
 # What positives and negatives weigh unless PECOS is told otherwise.
@@ -86,7 +87,7 @@ def read_level(folder: Path) -> Level:
     how = param.get("pred_kwargs", {})
     score = str(how.get("post_processor", "l3-hinge"))
     score = OTHER_NAMES.get(score, score)
-    if score not in SCORES:
+    if score not in SCORE_TRANSFORMS:
         raise TreetopError(f"{folder / 'param.json'}: unknown post_processor {score!r}")
     return Level(W, C, float(param.get("bias", -1.0)), int(how.get("only_topk", 20)), score)
 

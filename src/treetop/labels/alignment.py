@@ -83,9 +83,9 @@ def align_with_scores(
     return align(y_true, classes, columns, input_name="y_true")
 
 
-def columns_of(names: Iterable[Any], classes: Iterable[Any]) -> np.ndarray:
+def columns_of(names: Iterable[Any], classes: Vocabulary) -> np.ndarray:
     """Column numbers, int64, of label names; a name that is not among `classes` is an error."""
-    numbers = vocabulary(classes).numbers
+    numbers = classes.numbers
     names = list(names)
     for name in names:
         if str(name) not in numbers:

@@ -53,6 +53,8 @@ Label trees: {", ".join(facts["trees"])}.
 """
     data = facts.get("data")
     if data and facts["train_documents"]:
+        # the name of before, in folders that were written then
+        labels_per_document = data.get("labels_per_document", data.get("labels_a_document", 0.0))
         made += f"""
 ## Data
 
@@ -60,7 +62,7 @@ Label trees: {", ".join(facts["trees"])}.
 | --- | --- |
 | documents | {facts["train_documents"]:,} |
 | labels | {facts["labels"]:,} |
-| labels a document, mean | {data["labels_a_document"]:.2f} |
+| labels per document, mean | {labels_per_document:.2f} |
 | labels of one document | {data["labels_of_one"]:,} |
 | documents of the most frequent label | {data["most_frequent"]:,} |
 """

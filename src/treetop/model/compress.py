@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from treetop.base import Estimator
 from treetop.errors import TreetopError
+from treetop.model.model import Model, Predictor
 from treetop.ranking.packing import BYTES, STORAGES, cells_of, largest_within, weights_from
-from treetop.runtime.parallel import thread_count
+from treetop.runtime import Runtime
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
@@ -32,17 +30,15 @@ def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> tuple[Any, float]:
-    """The model of `folder` with weights in `storage`, pruned until it fits; and the threshold.
-
-    `model` stays as it is.
-    """
+def compress(
+    model: Predictor, folder: Path, max_bytes: int | None, storage: str, runtime: Runtime
+) -> tuple[Model, float]:
+    """The model of `folder` with weights in `storage`, pruned until it fits; and the threshold."""
     if storage not in STORAGES[1:]:
         raise TreetopError(f"storage is {storage!r}: choose one of {', '.join(STORAGES[1:])}")
-    if not isinstance(model, Estimator):
+    if not isinstance(model, Model):
         raise TreetopError("an ensemble is compressed member by member")
-    threads = thread_count(None)
-    cells = [cells_of(ranker.weights) for ranker in model.rankers_]
+    cells = [cells_of(ranker.weights) for ranker in model.rankers]
     threshold = 0.0
     if max_bytes is not None:
         least = other_bytes(model, folder, storage)
@@ -52,29 +48,27 @@ def compress(model: Any, folder: Path, max_bytes: int | None, storage: str) -> t
             raise TreetopError(
                 f"{max_bytes:,} bytes are too few: without any weight the model has {least:,}"
             )
-    made = copy.copy(model)
-    made.rankers_ = [
+    rankers = [
         replace(
             ranker,
-            storage=storage,
             weights=weights_from(
-                one.kept(np.abs(one.value) >= threshold),
+                own.kept(np.abs(own.value) >= threshold),
                 ranker.weights,
                 ranker.tree,
                 ranker.weights.row_ptr.size - 1,
-                threads,
+                runtime.thread_count,
             ),
         )
-        for ranker, one in zip(model.rankers_, cells, strict=True)
+        for ranker, own in zip(model.rankers, cells, strict=True)
     ]
-    return made, threshold
+    return replace(model, rankers=tuple(rankers), storage=storage), threshold
 
 
-def other_bytes(model: Estimator, folder: Path, storage: str) -> int:
+def other_bytes(model: Model, folder: Path, storage: str) -> int:
     """What the packed folder takes without its weights of words."""
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
     fixed -= sum(float32_bytes(path) // 2 for path in (folder / "encoder").glob("*.safetensors"))
-    for ranker in model.rankers_:
+    for ranker in model.rankers:
         weights = ranker.weights
         clusters = weights.child_ptr.size - 1
         fixed += weights.dense.size * BYTES[storage] + weights.biases.nbytes

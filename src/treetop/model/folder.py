@@ -2,114 +2,157 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from treetop.errors import TreetopError
+from treetop.features.encoders.handle import EncoderHandle
+from treetop.features.feature_map import FeatureMap, Vectoriser
+from treetop.features.words.pecos import PecosWords
 from treetop.features.words.tfidf import Tfidf
 from treetop.labels.tree import Tree
-from treetop.model import layout as store
+from treetop.model import layout
 from treetop.model.card import card
 from treetop.model.documents import KeptDocuments
+from treetop.model.model import EnsembleModel, Model, Predictor
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
-from treetop.runtime.parallel import thread_count
-from treetop.settings.schema import LinearSettings, make_settings, to_json
+from treetop.runtime import Runtime
+from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
+from treetop.settings import auto
+from treetop.settings.making import PARAMETERS, from_json
+from treetop.settings.schema import LinearSettings, TransformerSettings
+
+FLOAT32 = "float32"
 
 
-def write_model(model: Any, folder: Path, measured: dict[str, Any] | None) -> None:
-    """Write what both kinds of estimators have, and what only this kind has."""
-    with store.replacing_folder(folder) as target:
-        names = "".join(f"{name}\n" for name in model.classes_)
-        (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
-        if model.tfidf_ is not None:
-            store.write_arrays(target / "tfidf.safetensors", model.tfidf_.arrays())
-        shape = {"train_counts": model.train_counts_}
-        weights: dict[str, np.ndarray] = {}
-        for number, ranker in enumerate(model.rankers_):
-            shape |= store.prefixed(str(number), ranker.tree.arrays())
-            plain = ranker.storage == "float32"
-            saved = ranker.weights.arrays if plain else pack(ranker.weights, ranker.storage)
-            weights |= store.prefixed(str(number), saved)
-        store.write_arrays(target / "tree.safetensors", shape)
-        store.write_arrays(target / "ranker.safetensors", weights)
-        if model.documents_ is not None:
-            store.write_arrays(target / "documents.safetensors", model.documents_.arrays)
-        model.save_more(target)
-        facts = facts_of(model, measured)
-        store.write_card(target, card(facts))
-        store.write_config(target, facts)
+def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
+    """Write a model, or a group of them; what was there stays whole until the new one is complete."""
+    with layout.replacing_folder(folder) as target:
+        if isinstance(model, EnsembleModel):
+            for number, member in enumerate(model.members):
+                write_model(member, target / f"member-{number}")
+        elif isinstance(model, Model):
+            write_parts(model, target)
+        facts = {**model.describe(), "metrics": dict(metrics or {})}
+        layout.write_card(target, card(facts))
+        layout.write_config(target, facts)
 
 
-def facts_of(model: Any, measured: dict[str, Any] | None) -> dict[str, Any]:
-    """What config.json and the card say."""
-    return {
-        "model": model.kind,
-        "settings": to_json(model.settings_),
-        "trees": [str(ranker.tree) for ranker in model.rankers_],
-        "storage": model.rankers_[0].storage,
-        "text": False if model.tfidf_ is None else model.tfidf_.kind,
-        "feature_widths": list(model.feature_widths_),
-        "train_documents": model.train_documents_,
-        "labels": len(model.classes_),
-        "data": {
-            "labels_a_document": model.train_counts_.sum() / max(1, model.train_documents_),
-            "labels_of_one": int((model.train_counts_ == 1).sum()),
-            "most_frequent": int(model.train_counts_.max(initial=0)),
-        },
-        "metrics": measured or {},
-    }
+def write_parts(model: Model, target: Path) -> None:
+    """Write everything that config.json describes and does not hold itself."""
+    names = "".join(f"{name}\n" for name in model.classes)
+    (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
+    shape: Arrays = {"train_counts": model.label_counts}
+    weights: Arrays = {}
+    for number, ranker in enumerate(model.rankers):
+        shape |= prefixed(str(number), ranker.tree.arrays())
+        plain = model.storage == FLOAT32
+        saved = ranker.weights.arrays if plain else pack(ranker.weights, model.storage)
+        weights |= prefixed(str(number), saved)
+    write_arrays(target / "tree.safetensors", shape)
+    write_arrays(target / "ranker.safetensors", weights)
+    if model.documents is not None:
+        write_arrays(target / "documents.safetensors", model.documents.arrays)
+    write_feature_map(model.feature_map, target, half=model.storage != FLOAT32)
+    if model.has_encoder:
+        lines = "".join(json.dumps(entry) + "\n" for entry in model.history)
+        (target / "history.jsonl").write_text(lines, "utf-8")
 
 
-def read_model(kind: Any, folder: Path, verify: bool | None) -> Any:
-    """The model of a kind in a folder. Weights stay on disk until they are needed."""
-    config = store.read_config(folder, verify)
-    if config.get("model") != kind.kind:
-        raise TreetopError(f"{folder}: holds the model {config.get('model')!r}, not {kind.kind!r}")
-    settings = make_settings(config["settings"], kind.settings_type)
-    model = kind(**{one.name: getattr(settings, one.name) for one in fields(settings)})
-    names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
-    model.classes_ = np.array(names, dtype=object)
-    arrays = store.read_arrays(folder / "ranker.safetensors")
-    shape = store.read_arrays(folder / "tree.safetensors")
-    storage = config.get("storage", "float32")
-    model.rankers_ = [
-        read_ranker(store.part(shape, str(number)), store.part(arrays, str(number)), settings, storage)
+def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None:
+    """Write words, encoder and center."""
+    if feature_map.words is not None:
+        write_arrays(target / "tfidf.safetensors", feature_map.words.arrays())
+    if feature_map.encoder is not None:
+        feature_map.encoder.save(target / "encoder", half)
+    if feature_map.center is not None:
+        write_arrays(target / "center.safetensors", {"center": feature_map.center})
+
+
+def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None = None) -> Predictor:
+    """The model in a folder, whatever its kind. Weights stay on disk until they are needed."""
+    config = layout.read_config(folder, verify)
+    kind = config.get("model")
+    if kind == "ensemble":
+        members = (folder / f"member-{number}" for number in range(len(config["members"])))
+        return EnsembleModel(
+            tuple(read_model(member, False, runtime) for member in members),
+            config["combine"],
+            tuple(config["weights"]),
+        )
+    if kind not in PARAMETERS:
+        raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
+    return read_parts(folder, config, runtime or Runtime())
+
+
+def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Model:
+    """The one model that config.json describes."""
+    settings = from_json(config["settings"], PARAMETERS[config["model"]].settings_type)
+    shape = read_arrays(folder / "tree.safetensors")
+    weights = read_arrays(folder / "ranker.safetensors")
+    storage = config.get("storage", FLOAT32)
+    rankers = [
+        read_ranker(part(shape, str(number)), part(weights, str(number)), settings, storage, runtime)
         for number in range(len(config["trees"]))
     ]
-    model.tfidf_ = None
-    if config["text"]:
-        learned = store.read_arrays(folder / "tfidf.safetensors")
-        model.tfidf_ = read_vectoriser(config["text"], learned, settings)
-    model.feature_widths_ = tuple(config["feature_widths"])
-    model.n_features_in_ = sum(model.feature_widths_)
-    model.train_counts_ = shape["train_counts"]
-    model.train_documents_ = config["train_documents"]
-    model.settings_, model.documents_ = settings, None
-    if (folder / "documents.safetensors").is_file():
-        model.documents_ = KeptDocuments(store.read_arrays(folder / "documents.safetensors"))
-    model.load_more(folder)
-    return model
+    names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
+    documents, history = folder / "documents.safetensors", folder / "history.jsonl"
+    lines = history.read_text("utf-8").splitlines() if history.is_file() else []
+    return Model(
+        kind=config["model"],
+        settings=settings,
+        classes=np.array(names, dtype=object),
+        feature_map=read_feature_map(folder, config, settings),
+        rankers=tuple(rankers),
+        label_counts=shape["train_counts"],
+        train_documents=config["train_documents"],
+        documents=KeptDocuments(read_arrays(documents)) if documents.is_file() else None,
+        history=tuple(json.loads(line) for line in lines),
+        storage=storage,
+    )
 
 
 def read_ranker(
-    shape: dict[str, np.ndarray], arrays: dict[str, np.ndarray], settings: LinearSettings, storage: str
+    shape: Arrays, weights: Arrays, settings: LinearSettings, storage: str, runtime: Runtime
 ) -> Ranker:
     """A tree and its weights, unpacked if they are packed."""
     tree = Tree.from_arrays(shape)
-    plain = storage == "float32"
-    weights = Weights(**arrays) if plain else unpack(arrays, tree, thread_count(settings.threads))
-    return Ranker(tree, weights, settings.ranker(), storage)
+    plain = storage == FLOAT32
+    unpacked = Weights(**weights) if plain else unpack(weights, tree, runtime.thread_count)
+    return Ranker(tree, unpacked, auto.for_depth(settings.ranker(), tree.depth))
 
 
-def read_vectoriser(kind: Any, learned: dict[str, np.ndarray], settings: LinearSettings) -> Any:
-    """What makes features of texts: ours, or one that was imported."""
-    if kind == "pecos":
-        from treetop.features.words.pecos import PecosWords
-
-        return PecosWords.from_arrays(learned)
-    return Tfidf.from_arrays(settings.analysers(), learned, settings.threads)
+def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSettings) -> FeatureMap:
+    """Words, encoder and center; the encoder is opened when it is first needed."""
+    widths = (int(config["feature_widths"][0]), int(config["feature_widths"][1]))
+    words: Vectoriser | None = None
+    if config["text"]:
+        learned = read_arrays(folder / "tfidf.safetensors")
+        pecos = config["text"] == PecosWords.kind
+        words = (
+            PecosWords.from_arrays(learned)
+            if pecos
+            else Tfidf.from_arrays(settings.analysers(), learned)
+        )
+    if not isinstance(settings, TransformerSettings):
+        return FeatureMap(widths, words)
+    center = folder / "center.safetensors"
+    return FeatureMap(
+        widths,
+        words,
+        EncoderHandle(
+            folder / "encoder",
+            pooling="pooler" if settings.pooling == "pooler" else "auto",
+            max_length=settings.max_length,
+            dropout=settings.dropout,
+        ),
+        settings.dense_weight,
+        read_arrays(center)["center"] if center.is_file() else None,
+        sees_words=settings.words,
+    )

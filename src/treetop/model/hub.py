@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.model import layout as store
+from treetop.model import layout
 from treetop.runtime.extras import require
 
 # What a model folder holds: a repository may have other files, which need not be fetched.
@@ -21,13 +21,14 @@ def hub_model() -> Any:
     from huggingface_hub import ModelHubMixin, snapshot_download
 
     class HubModel(ModelHubMixin, library_name="treetop", pipeline_tag="text-classification"):
-        """An estimator as the mixin wants it."""
+        """A model as the mixin wants it: something to save, or the folder it was fetched to."""
 
-        def __init__(self, estimator: Any) -> None:
-            self.estimator = estimator
+        def __init__(self, save: Callable[[Path], None] | None, folder: Path | None = None) -> None:
+            self.save_to, self.folder = save, folder
 
         def _save_pretrained(self, save_directory: Path) -> None:
-            self.estimator.save(save_directory)
+            assert self.save_to is not None
+            self.save_to(save_directory)
 
         @classmethod
         def _from_pretrained(
@@ -41,8 +42,6 @@ def hub_model() -> Any:
             token: Any,
             **_: Any,
         ) -> HubModel:
-            from treetop.models import load_model
-
             folder = model_id
             if not Path(model_id).is_dir():
                 folder = snapshot_download(
@@ -54,7 +53,7 @@ def hub_model() -> Any:
                     token=token,
                     allow_patterns=PATTERNS,
                 )
-            return cls(load_model(folder))
+            return cls(None, Path(folder))
 
     return HubModel
 
@@ -89,23 +88,16 @@ class HubMixin:
     def push_to_hub(self, name: str, **options: Any) -> Any:
         """Upload to the Hub as `name`, in one commit; options are huggingface_hub's."""
         with explained(name):
-            return hub_model()(self).push_to_hub(name, **options)
-
-    @classmethod
-    def from_pretrained(cls, name: str | Path, **options: Any) -> Any:
-        """The model of this name on the Hub, or in a folder."""
-        made = from_pretrained(name, **options)
-        if not isinstance(made, cls):
-            raise TreetopError(f"{name} holds a {type(made).__name__}, not a {cls.__name__}")
-        return made
+            return hub_model()(self.save).push_to_hub(name, **options)
 
 
-def from_pretrained(name: str | Path, **options: Any) -> Any:
-    """The model of this name on the Hub, or in a folder, whatever its kind."""
+def fetch(name: str | Path, **options: Any) -> Path:
+    """The folder of the model of this name on the Hub; a folder as it is."""
     if Path(name).is_dir():
-        store.read_config(Path(name), verify=False)
+        layout.read_config(Path(name), verify=False)
     with explained(str(name)):
-        return hub_model().from_pretrained(str(name), **options).estimator
+        folder: Path = hub_model().from_pretrained(str(name), **options).folder
+        return folder
 
 
 @contextmanager

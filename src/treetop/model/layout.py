@@ -1,26 +1,18 @@
-"""The model folder: JSON, text and safetensors; atomic, versioned, checksummed, memory-mapped.
-
-The safetensors library reads a tensor by copying it. The format is a length, a JSON header and the
-raw values, so the few lines below map a file instead: a model opens at once whatever its size, and
-processes share its pages.
-"""
+"""The files of a model folder: versioned, checksummed, and told from other folders."""
 
 from __future__ import annotations
 
 import ctypes
 import hashlib
 import json
-import mmap
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
-
-import numpy as np
 
 from treetop.errors import TreetopError
 
@@ -31,73 +23,6 @@ CARD = "README.md"
 UNLISTED = (CONFIG, CARD, f".{CONFIG}.new", f".{CARD}.new")
 # Files are checked against their checksums up to this total; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
-DTYPES = {
-    "F64": np.float64,
-    "F32": np.float32,
-    "I64": np.int64,
-    "I32": np.int32,
-    "U64": np.uint64,
-    "U8": np.uint8,
-    "U16": np.uint16,
-    "I8": np.int8,
-    "F16": np.float16,
-}
-NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-
-
-def write_arrays(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Write a safetensors file without a copy of the arrays in memory."""
-    # Wide types first: every array then lies on a multiple of its own width.
-    ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
-    header: dict[str, Any] = {}
-    offset = 0
-    for name, values in ordered:
-        end = offset + values.nbytes
-        header[name] = {
-            "dtype": NAMES[values.dtype],
-            "shape": list(values.shape),
-            "data_offsets": [offset, end],
-        }
-        offset = end
-    text = json.dumps(header).encode()
-    text += b" " * (-(len(text) + 8) % 64)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little"))
-        file.write(text)
-        for _, values in ordered:
-            np.ascontiguousarray(values).tofile(file)
-
-
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a safetensors file, mapped into memory and read-only."""
-    with path.open("rb") as file:
-        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    try:
-        start = 8 + int.from_bytes(view[:8], "little")
-        header = json.loads(view[8:start])
-        arrays = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
-            count = int(np.prod(shape, dtype=np.int64))
-            first = start + entry["data_offsets"][0]
-            values = np.frombuffer(view, dtype, count, first) if count else np.empty(0, dtype)
-            arrays[name] = values.reshape(shape)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise TreetopError(f"{path}: not a readable safetensors file ({error})") from None
-    return arrays
-
-
-def prefixed(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays with `name` and a dot before their names."""
-    return {f"{name}.{key}": values for key, values in arrays.items()}
-
-
-def part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
-    """The inverse of `prefixed`: arrays whose names begin with `name` and a dot, without that."""
-    start = f"{name}."
-    return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}
 
 
 def checksum(path: Path) -> str:

@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
-from treetop.model.layout import part, prefixed
 from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
+from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.progress import Reporter
-from treetop.settings.schema import RankerSettings
+from treetop.settings.parts import RankerSettings
 
 
 def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -> sp.csr_matrix:

@@ -12,7 +12,7 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.kernels import search
-from treetop.settings.schema import SCORES
+from treetop.settings.schema import SCORE_TRANSFORMS
 
 
 class ScoreKind(NamedTuple):
@@ -48,4 +48,4 @@ def score_kind(name: str, depth: int = 2) -> ScoreKind:
         return ScoreKind(search.SIGMOID, 1, search.ADD, not log)
     if name == "identity":
         return ScoreKind(search.IDENTITY, 1, search.LAST, False)
-    raise TreetopError(f"score {name!r} is not known: choose one of {', '.join(SCORES)}")
+    raise TreetopError(f"score {name!r} is not known: choose one of {', '.join(SCORE_TRANSFORMS)}")

@@ -15,7 +15,7 @@ from treetop.labels.relevance import positive_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
 from treetop.runtime.progress import Reporter
-from treetop.settings.schema import RankerSettings
+from treetop.settings.parts import RankerSettings
 
 LOSSES = {
     "squared-hinge": descent.SQUARED_HINGE,
@@ -148,7 +148,7 @@ def solve_level(
                 settings.passes,
                 settings.tolerance,
                 seed * 1_000_003,
-                settings.threshold,
+                settings.prune_below,
                 settings.max_weights or 0,
                 local.numbers,
                 local.row_of,

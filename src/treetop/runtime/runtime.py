@@ -27,7 +27,7 @@ class Runtime:
     )
     precision: str = documented(
         "auto",
-        "type the encoder computes in: auto (bf16 where the device multiplies it natively), fp32 or bf16",
+        "type the encoder computes in: fp32, bf16, or auto: bf16 where the device supports it natively",
         choices=("auto", "fp32", "bf16"),
     )
     cuda_graphs: bool = documented(

@@ -20,7 +20,7 @@ from treetop.serve.guard import Guard
 from treetop.serve.limits import Limits, Refused, mistake
 from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
 from treetop.serve.worker import Request, Worker
-from treetop.settings.schema import to_json
+from treetop.settings.making import to_json
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Wrong, "description": text}

@@ -1,28 +1,27 @@
-"""The small texts that settings are written in."""
+"""The little languages that settings are written in, parsed once, before any work starts."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
 from treetop.errors import TreetopError
 
 # A unit, the shortest and the longest n-gram, and how many characters are read: None is all.
 Counted = tuple[str, tuple[int, int], int | None]
 
-# What `ngrams` is by default, by the length of the texts. Trees that read differently err differently.
-# In a title every letter counts: one tree sees words and pairs, one words and letters, one letters.
-TITLES = "word:1-2|word:1+char:4|char:4"
-# What a longer text is about stands at its beginning, in a title if it has one: words of that part are
-# features of their own, which two of the trees see.
-SHORT_TEXTS = "word:1-2|word:1+word:1@60|word:1-2+word:1-2@60"
-LONG_TEXTS = "word:1-2+word:1-2@300|word:1-2|word:1-2@300+word:1-2@800"
+
+class LevelSizes(NamedTuple):
+    """Sizes of a tree's levels as they are written, and whether the labels follow as the last one."""
+
+    sizes: tuple[int, ...]
+    with_labels: bool
 
 
 def parse_views(spec: str) -> list[list[Counted]]:
-    """``word:1-2+word:1@300|word:1-2`` as what each tree counts."""
-    return [parse_ngrams(view) for view in (SHORT_TEXTS if spec == "auto" else spec).split("|")]
+    """``word:1-2+word:1@300|word:1-2`` as what each tree counts; nothing yet for ``auto``."""
+    return [] if spec == "auto" else [parse_ngrams(view) for view in spec.split("|")]
 
 
 def parse_ngrams(spec: str) -> list[Counted]:
@@ -41,6 +40,44 @@ def parse_ngrams(spec: str) -> list[Counted]:
     return found
 
 
+def parse_sizes(name: str, spec: str, example: str) -> LevelSizes:
+    """``16-256-L`` as ((16, 256), True)."""
+    *written, last = spec.split("-")
+    if last != "L":
+        written = [*written, last]
+    if not all(part.isdecimal() and int(part) > 0 for part in written):
+        raise TreetopError(f"{name} {spec!r} is not understood: write {example}")
+    sizes = tuple(map(int, written))
+    if list(sizes) != sorted(sizes):
+        raise TreetopError(f"{name} {spec!r}: level sizes must grow towards the labels")
+    return LevelSizes(sizes, last == "L")
+
+
+def parse_tree(spec: str) -> LevelSizes:
+    """Level sizes of a label tree, without any for ``auto`` and ``flat``; the labels are its last level."""
+    if spec in ("auto", "flat"):
+        return LevelSizes((), True)
+    return parse_sizes("tree", spec, "level sizes that end in L, such as 16-256-L, or auto, or flat")
+
+
+def tree_sizes(spec: str, labels: int) -> list[int]:
+    """Level sizes K[1] … K[D-1] of a label tree over `labels` labels; larger levels are left out."""
+    written = parse_tree(spec)
+    sizes = list(written.sizes)
+    if not written.with_labels and sizes.pop() != labels:
+        raise TreetopError(
+            f"tree {spec!r} does not end in the {labels:,} labels: write level sizes that end in L"
+        )
+    return [size for size in sizes if 1 < size < labels]
+
+
+def parse_first_tree(spec: str) -> LevelSizes:
+    """Level sizes of a preliminary tree; without a final L the labels are not one of its levels."""
+    if spec in ("auto", "flat"):
+        return LevelSizes((), True)
+    return parse_sizes("first_tree", spec, "level sizes such as 16-256-L, or auto, or flat")
+
+
 def parse_budget(text: str) -> tuple[list[float], str]:
     """``300/400/600 steps`` as ([300, 400, 600], "steps"); the unit may also be samples or epochs."""
     match = re.fullmatch(
@@ -54,10 +91,10 @@ def parse_budget(text: str) -> tuple[list[float], str]:
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
-    """``alpha=0.5`` as ("alpha", 0.5); a value that is no JSON is a string."""
+    """``alpha=0.5`` as ("alpha", 0.5); a value that is not JSON is a string."""
     name, equals, value = text.partition("=")
     if not equals:
-        raise TreetopError(f"{text!r} is no setting: write name=value")
+        raise TreetopError(f"{text!r} is not a setting: write name=value")
     try:
         return name.strip(), json.loads(value)
     except ValueError:

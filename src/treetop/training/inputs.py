@@ -9,36 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import Features, features
+from treetop.features.hybrid import Features
 from treetop.labels.vocabulary import as_labels, is_label_matrix, label_matrix, vocabulary_of
-
-
-def is_text(X: Any) -> bool:
-    """Whether X is a collection of strings and not of numbers."""
-    if isinstance(X, str):
-        raise TreetopError("X is one string: give a list of texts")
-    if isinstance(X, Features) or sp.issparse(X):
-        return False
-    if isinstance(X, np.ndarray):
-        return X.ndim == 1 and X.dtype.kind in "OUT"
-    return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in "biuf")
-
-
-def read_features(X: Any) -> Features:
-    """Features from a matrix: sparse, an array, or both as `Features`."""
-    if isinstance(X, Features):
-        return X
-    if sp.issparse(X):
-        return features(X)
-    array = np.asarray(X)
-    if array.dtype.kind == "c":
-        raise TreetopError("Complex data not supported")
-    if array.ndim != 2:
-        raise TreetopError(
-            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be a "
-            "list of texts or a matrix with a row a document"
-        )
-    return features(dense=array.astype(np.float32))
 
 
 def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -108,12 +80,6 @@ def check_rows(X: Features, Y: sp.csr_matrix) -> None:
         raise TreetopError(
             f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
         )
-
-
-def check_shape(matrix: sp.csr_matrix, shape: tuple[int, int], name: str) -> None:
-    """Raise unless a matrix has the shape it must have."""
-    if matrix.shape != shape:
-        raise TreetopError(f"{name} have shape {matrix.shape}, expected {shape}")
 
 
 def read_weights(weights: Any, documents: int) -> np.ndarray | None:

@@ -11,17 +11,22 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop import __version__
 from treetop.errors import TreetopError
-from treetop.model import layout as store
+from treetop.model import layout
+from treetop.runtime.arrays import Arrays, read_arrays, write_arrays
+from treetop.settings.declared import declared
+from treetop.settings.making import values_of
+from treetop.settings.schema import LinearSettings
 
-Arrays = dict[str, np.ndarray]
+Kind = TypeVar("Kind", bound=LinearSettings)
 MARK = "fingerprint"
 VERSION = 1
 FACTS = "run.json"
@@ -42,6 +47,15 @@ OWN_NAME = re.compile(
 )
 # run.json of earlier versions held nothing but this.
 FINGERPRINT = re.compile("[0-9a-f]{32}")
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a training: the settings that it reads, and the stages that it builds on."""
+
+    name: str
+    reads: tuple[str, ...]
+    after: tuple[str, ...]
 
 
 class Run:
@@ -89,19 +103,25 @@ class Run:
         return self.prints[name]
 
     def stage(
-        self, name: str, settings: dict[str, Any], after: Iterable[str], make: Callable[[], Arrays]
+        self, stage: Stage, settings: Kind, make: Callable[[Kind], Arrays], **facts: Any
     ) -> Arrays:
-        """The arrays of a stage: read back if it was done before with the same settings, else made."""
-        mark = self.fingerprint(name, settings, after)
+        """The arrays of a stage: read back if it was done before with the same inputs, else made.
+
+        `make` gets the settings that the stage declares and no others. `facts` are what else it depends
+        on.
+        """
+        inputs = {**values_of(settings, stage.reads), **facts}
+        mark = self.fingerprint(stage.name, inputs, stage.after)
+        own = declared(settings, stage.reads, stage.name)
         if self.folder is None:
-            return make()
-        path = self.folder / f"{name}.safetensors"
+            return make(own)
+        path = self.folder / f"{stage.name}.safetensors"
         assert OWN_NAME.fullmatch(path.name), f"{path.name} is missing in STAGES"
-        if (found := read_marked(path, mark)) is None:
-            write_marked(path, mark, make())
-            found = read_marked(path, mark)
-            assert found is not None
-        return found
+        if (arrays := read_marked(path, mark)) is None:
+            write_marked(path, mark, make(own))
+            arrays = read_marked(path, mark)
+            assert arrays is not None
+        return arrays
 
 
 def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool = False) -> None:
@@ -172,7 +192,7 @@ def read_marked(path: Path, mark: str) -> Arrays | None:
     """Arrays of a file whose fingerprint is `mark`; None if there is no such file."""
     if not path.is_file():
         return None
-    arrays = store.read_arrays(path)
+    arrays = read_arrays(path)
     if arrays.pop(MARK, np.zeros(0, np.uint8)).tobytes().decode() != mark:
         return None
     return arrays
@@ -181,7 +201,7 @@ def read_marked(path: Path, mark: str) -> Arrays | None:
 def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
     """Write arrays and a fingerprint; the file appears only when it is complete."""
     marked = {**arrays, MARK: np.frombuffer(mark.encode(), np.uint8)}
-    write_whole(path, lambda part: store.write_arrays(part, marked))
+    write_whole(path, lambda part: write_arrays(part, marked))
 
 
 def part_of(path: Path) -> Path:
@@ -194,7 +214,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
     part = part_of(path)
     try:
         write(part)
-        store.flush(part)
+        layout.flush(part)
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
@@ -215,25 +235,6 @@ def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:
             if part is not None:
                 digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
-
-
-def csr_to_arrays(matrix: sp.csr_matrix, name: str) -> Arrays:
-    """A sparse matrix as arrays of a stage."""
-    return {
-        f"{name}.data": matrix.data,
-        f"{name}.indices": matrix.indices,
-        f"{name}.indptr": matrix.indptr,
-        f"{name}.shape": np.array(matrix.shape, np.int64),
-    }
-
-
-def csr_from_arrays(arrays: Arrays, name: str) -> sp.csr_matrix:
-    """The inverse of `csr_to_arrays`."""
-    made = sp.csr_matrix(tuple(arrays[f"{name}.shape"].tolist()), dtype=np.float32)
-    made.data, made.indices, made.indptr = (
-        arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")
-    )
-    return made
 
 
 def history_text(history: list[dict[str, Any]]) -> str:

@@ -12,6 +12,8 @@ from torch import Tensor
 from treetop.errors import TreetopError
 from treetop.features.encoders.subwords import Ragged
 
+PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
 
 def pick_device(name: str) -> torch.device:
     """The device a setting names; ``auto`` is a GPU if there is one."""
@@ -34,7 +36,7 @@ def pick_precision(name: str, device: torch.device) -> torch.dtype:
     ``auto`` is bfloat16 where the device multiplies it natively, which is about twice as fast.
     """
     if name != "auto":
-        return torch.bfloat16 if name == "bf16" else torch.float32
+        return PRECISIONS[name]
     if device.type == "cuda":
         return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
     return torch.bfloat16 if device.type == "cpu" and cpu_multiplies_bf16() else torch.float32

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.runtime import Runtime
 from treetop.runtime.extras import require
 
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
@@ -49,7 +50,10 @@ class OnnxEncoder:
         """Token ids of texts, cut to the encoder's length."""
         return tokenize(self.tokenizer, texts, self.max_length)
 
-    def embed_texts(self, texts: Iterable[str]) -> np.ndarray:
+    def place(self, runtime: Runtime) -> None:
+        """Nothing to do: what was exported runs on the CPU."""
+
+    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
         """Φ_dnn of texts."""
         return self.embed(self.tokens(texts))
 

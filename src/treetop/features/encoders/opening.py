@@ -2,12 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
+
+import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.wordvectors import VECTORS_FILE, WordVectors
+from treetop.runtime import Runtime
 from treetop.runtime.extras import require
+
+
+class TextEncoder(Protocol):
+    """Φ_dnn: a transformer, one exported to ONNX, or word vectors."""
+
+    @property
+    def width(self) -> int:
+        """Columns of Φ_dnn."""
+
+    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+        """Vectors of texts, float32, one row per text."""
+
+    def place(self, runtime: Runtime) -> None:
+        """Move to the device, and compute in the precision, that `runtime` names, unless that is auto."""
+
+    def save(self, folder: Path) -> None:
+        """Write the encoder to a new folder."""
 
 
 def require_torch() -> None:
@@ -38,17 +59,15 @@ def open_tokenizer(name: str) -> Any:
 
 def open_encoder(
     name: str,
+    runtime: Runtime,
+    *,
     pooling: str,
     max_length: int,
     dropout: float,
-    device: str,
-    precision: str,
     to_learn: bool,
     tokenizer: Any = None,
-) -> Any:
-    """A `WordVectors`, an `OnnxEncoder`, or an `Encoder` on its device.
-
-    All have `embed_texts`, `width` and `save`.
+) -> TextEncoder:
+    """Word vectors, an encoder that was exported to ONNX, or a transformer on the runtime's device.
 
     One that is to learn or to be saved keeps float32 weights, whatever type it computes in. The
     device of a saved model need not exist here. `tokenizer`: one that was opened before.
@@ -67,11 +86,11 @@ def open_encoder(
     from treetop.features.encoders.transformer import Encoder
 
     try:
-        place = pick_device(device)
+        device = pick_device(runtime.device)
     except TreetopError:
         if to_learn:
             raise
-        place = pick_device("auto")
-    made = Encoder(find_encoder(name), pooling, max_length, dropout, tokenizer).to(place).eval()
-    made.compute = pick_precision(precision, place)
-    return made if to_learn else made.to(made.compute)
+        device = pick_device("auto")
+    encoder = Encoder(find_encoder(name), pooling, max_length, dropout, tokenizer).to(device).eval()
+    encoder.compute = pick_precision(runtime.precision, device)
+    return encoder if to_learn else encoder.to(encoder.compute)

@@ -1,8 +1,7 @@
-"""Models of the transformers library: read, checked, halved."""
+"""Models of the transformers library: read and checked."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from torch import float32, manual_seed, nn, random
@@ -61,14 +60,3 @@ def check_is_encoder(source: str, config: Any) -> None:
     raise TreetopError(
         f"encoder {source!r} is {what} ({kind}): choose an encoder such as BERT, RoBERTa, MPNet or T5's"
     )
-
-
-def halve(folder: Path) -> None:
-    """Keep an encoder's weights in 16 bits; word vectors and other files stay as they are."""
-    from safetensors.torch import load_file, save_file
-
-    for path in folder.glob("*.safetensors"):
-        weights = load_file(path)
-        if any(weight.dtype == float32 for weight in weights.values()):
-            made = {n: w.half() if w.dtype == float32 else w for n, w in weights.items()}
-            save_file(made, path, metadata={"format": "pt"})

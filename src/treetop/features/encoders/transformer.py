@@ -15,11 +15,12 @@ from torch import Tensor, nn
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.attention import RECORDABLE, never_wait
-from treetop.features.encoders.devices import DeviceRagged, in_fitting_parts
+from treetop.features.encoders.devices import PRECISIONS, DeviceRagged, in_fitting_parts, pick_device
 from treetop.features.encoders.pretrained import load_model
 from treetop.features.encoders.replay import Replay
 from treetop.features.encoders.sources import file_of, load_tokenizer, quiet
 from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.runtime import Runtime
 
 # Tokens that go through the encoder at once without gradients.
 TOKENS_A_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
@@ -135,6 +136,19 @@ class Encoder(nn.Module):
         if not self._copy:
             self._copy = [copy.deepcopy(self.model).to(self.compute).eval()]
         return self._copy[0]
+
+    def place(self, runtime: Runtime) -> None:
+        """Move to the device, and compute in the precision, that `runtime` names, unless that is auto."""
+        device = next(self.parameters()).device
+        if runtime.device != "auto" and (asked := pick_device(runtime.device)).type != device.type:
+            self._copy, self._replay = [], None
+            device = asked
+            self.to(device)
+        if (
+            runtime.precision != "auto"
+            and (asked_type := PRECISIONS[runtime.precision]) != self.compute
+        ):
+            self._copy, self.compute = [], asked_type
 
     def take_weights(self, weights: dict[str, Tensor]) -> None:
         """Hold these float32 weights from here on."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.model import layout as store
+from treetop.runtime import Runtime
+from treetop.runtime.arrays import read_arrays, write_arrays
 
 VECTORS_FILE = "vectors.safetensors"
 WORDS_FILE = "words.txt"
@@ -32,7 +33,7 @@ class WordVectors:
         """Columns of Φ_dnn."""
         return int(self.vectors.shape[1])
 
-    def embed_texts(self, texts: Iterable[str], advance: Any = None) -> np.ndarray:
+    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
         """Mean vector of each text's known words; zero if it has none."""
         rows = [self._mean(text) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.width), np.float32)
@@ -46,10 +47,13 @@ class WordVectors:
     def _words(self, text: str) -> Iterator[str]:
         yield from WORD.findall(text.lower() if self.lowercase else text)
 
+    def place(self, runtime: Runtime) -> None:
+        """Nothing to do: word vectors are looked up on the CPU."""
+
     def save(self, folder: Path) -> None:
         """Write words and vectors."""
         folder.mkdir(exist_ok=True)
-        store.write_arrays(folder / VECTORS_FILE, {"vectors": self.vectors})
+        write_arrays(folder / VECTORS_FILE, {"vectors": self.vectors})
         (folder / WORDS_FILE).write_text("".join(f"{word}\n" for word in self.words), "utf-8")
 
     @classmethod
@@ -57,7 +61,7 @@ class WordVectors:
         """Vectors from a file in any of the formats, told apart by content, or from `save`."""
         if (path / VECTORS_FILE).is_file():
             words = (path / WORDS_FILE).read_bytes().decode("utf-8").split("\n")[:-1]
-            return cls(words, store.read_arrays(path / VECTORS_FILE)["vectors"])
+            return cls(words, read_arrays(path / VECTORS_FILE)["vectors"])
         with path.open("rb") as file:
             if int.from_bytes(file.read(4), "little") == FASTTEXT_MAGIC:
                 from treetop.features.encoders.fasttext import read_fasttext

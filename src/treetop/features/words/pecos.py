@@ -4,23 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_text
-from treetop.interop.pecos_ranker import read_json
-
-WORD = 10
-SIMPLE = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": "l2"}
 
 
 class PecosWords:
     """A vectoriser that PECOS trained, for prediction."""
 
-    kind = "pecos"
+    kind: ClassVar[str] = "pecos"
 
     def __init__(
         self, tokens: list[str], idf: np.ndarray, sizes: np.ndarray, grams: np.ndarray
@@ -45,8 +40,8 @@ class PecosWords:
         end = int(self.sizes[: feature + 1].sum())
         return " ".join(self.tokens[n] for n in self.grams[end - int(self.sizes[feature]) : end])
 
-    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """float32 CSR, a row of length 1 a text."""
+    def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
+        """float32 CSR, one row of length 1 per text."""
         features, values, ends = [], [], [0]
         for number, text in enumerate(texts):
             check_text(text, number)
@@ -86,50 +81,6 @@ class PecosWords:
         """The inverse of `arrays`."""
         tokens = bytes(arrays["tokens"]).decode("utf-8").split("\n")
         return cls(tokens, *(np.asarray(arrays[name]) for name in ("idf", "sizes", "grams")))
-
-
-def read_words(folder: Path) -> PecosWords:
-    """The vectoriser that PECOS saved in a folder."""
-    base = folder / "0.base"
-    how = read_json(base / "vectorizer" / "config.json").get("kwargs", {})
-    kind = read_json(base / "tokenizer" / "config.json").get("token_type")
-    if (folder / "1.base").exists() or kind != WORD or any(how.get(k) != v for k, v in SIMPLE.items()):
-        raise TreetopError(
-            f"{folder}: only PECOS's default TF-IDF of words can be read: give features instead"
-        )
-    tokens: dict[int, str] = {}
-    for _, line in numbered(base / "tokenizer" / "vocab.txt"):
-        token_number, _, token = line.partition("\t")
-        tokens[int(token_number)] = token
-    path = base / "vectorizer" / "tfidf-model.txt"
-    features: dict[int, tuple[float, list[int]]] = {}
-    for number, line in numbered(path):
-        try:
-            feature, idf, size, spelled = line.split("\t")
-            ids = list(map(int, spelled.split()))
-            features[int(feature)] = (float(idf), ids)
-            if len(ids) != int(size):
-                raise ValueError(line)
-        except ValueError:
-            raise TreetopError(f"{path}:{number}: not a line of PECOS's TF-IDF") from None
-    if sorted(tokens) != list(range(len(tokens))) or sorted(features) != list(range(len(features))):
-        raise TreetopError(f"{folder}: numbers of words or features are missing")
-    grams = [features[number][1] for number in range(len(features))]
-    return PecosWords(
-        [tokens[number] for number in range(len(tokens))],
-        np.array([features[number][0] for number in range(len(features))]),
-        np.array([len(gram) for gram in grams], np.int64),
-        np.array([token for gram in grams for token in gram], np.int64),
-    )
-
-
-def numbered(path: Path) -> list[tuple[int, str]]:
-    """Lines after the first, which is a count, with their numbers."""
-    try:
-        lines = path.read_bytes().decode("utf-8", "replace").split("\n")
-    except OSError:
-        raise TreetopError(f"{path}: missing") from None
-    return [(number, line) for number, line in enumerate(lines[1:], start=2) if line]
 
 
 def no_words() -> PecosWords:

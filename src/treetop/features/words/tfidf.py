@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,7 +25,7 @@ from treetop.features.words.tokens import (
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
 from treetop.runtime import parallel
-from treetop.settings.schema import Analyser
+from treetop.settings.parts import Analyser
 
 LEARNED = ("idf", "spelling", "names", "name_ends")
 UNITS = {"word": text.WORDS, "char": text.CHARACTERS}
@@ -142,40 +142,28 @@ def fit_analyser(
     return fitted, rows
 
 
+@dataclass(frozen=True)
 class Tfidf:
-    """Several analysers side by side; a row has length 1 whatever their number."""
+    """Several analysers side by side, made by `fit_tfidf`. A row has length 1 whatever their number."""
 
-    kind = "words"
+    fitted: tuple[FittedAnalyser, ...]
+    kind: ClassVar[str] = "words"
 
-    def __init__(self, analysers: Iterable[Analyser], threads: int | None = None) -> None:
-        self.analysers = tuple(analysers)
-        self.threads = parallel.thread_count(threads)
-        self.fitted: tuple[FittedAnalyser, ...] = ()
-
-    def fit(self, texts: Iterable[str]) -> Tfidf:
-        """Learn features and idf. The texts are read only once: a stream will do."""
-        self._fit(texts, keep_rows=False)
-        return self
-
-    def fit_transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """`fit` and `transform` of the same texts, which are read only once."""
-        parts = [stack(rows, self.threads) for rows in self._fit(texts, keep_rows=True)]
-        parallel.give_back()
-        return side_by_side(parts, self.threads)
-
-    def transform(self, texts: Iterable[str]) -> sp.csr_matrix:
-        """float32 CSR, a row a text, features ascending in a row."""
-        blocks = list(self.transform_blocks(texts))
+    def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
+        """float32 CSR, one row per text, features ascending in each row."""
+        blocks = list(self.transform_blocks(texts, threads))
         if not blocks:
             return sp.csr_matrix((0, self.features), dtype=np.float32)
-        return stack(blocks, self.threads)
+        return stack(blocks, parallel.thread_count(threads))
 
-    def transform_blocks(self, texts: Iterable[str]) -> Iterator[sp.csr_matrix]:
+    def transform_blocks(
+        self, texts: Iterable[str], threads: int | None = None
+    ) -> Iterator[sp.csr_matrix]:
         """`transform` in blocks of some megabytes of text, for streams of any length."""
         for block in blocks_of_text(texts):
-            threads = self.threads if sum(map(len, block)) > 1 << 16 else 1
-            parts = [one.rows(one.read(block, threads), threads) for one in self.fitted]
-            yield side_by_side(parts, threads)
+            share = parallel.thread_count(threads) if sum(map(len, block)) > 1 << 16 else 1
+            parts = [one.rows(one.read(block, share), share) for one in self.fitted]
+            yield side_by_side(parts, share)
 
     @property
     def features(self) -> int:
@@ -199,56 +187,48 @@ class Tfidf:
         """Names of all features."""
         return [self.feature_name(feature) for feature in range(self.features)]
 
-    def find_feature(self, name: str, analyser: int = 0) -> int | None:
-        """The feature called `name` in one of the analysers, or None."""
-        one = self.fitted[analyser]
-        ids = one.read([name], 1).ids
-        longest = one.analyser.ngrams[1]
-        if not 0 < ids.size <= longest or (ids < 0).any():
-            return None
-        row = one.rows(Block(ids, np.array([ids.size]), 0), 1)
-        offset = sum(other.features for other in self.fitted[:analyser])
-        for feature in row.indices.tolist():
-            if self.feature_name(offset + feature) == name:
-                return int(offset + feature)
-        return None
-
-    def _fit(self, texts: Iterable[str], keep_rows: bool) -> list[list[sp.csr_matrix]]:
-        tables = [empty_table(analyser) for analyser in self.analysers]
-        spools, documents = read_corpus(texts, tables, self.threads)
-        results = [
-            fit_analyser(*one, documents, self.threads, keep_rows)
-            for one in zip(self.analysers, tables, spools, strict=True)
-        ]
-        self.fitted = tuple(fitted for fitted, _ in results)
-        if not self.features:
-            raise TreetopError(
-                "no feature is left: the texts are empty or min_df and max_df exclude everything"
-            )
-        return [rows for _, rows in results]
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything learned, as named arrays."""
         named: dict[str, np.ndarray] = {}
         for number, one in enumerate(self.fitted):
-            arrays: dict[str, Any] = {**vars(one.table)}
+            arrays: dict[str, np.ndarray] = {**vars(one.table)}
             arrays.update({name: getattr(one, name) for name in LEARNED})
             named.update({f"{number}.{name}": value for name, value in arrays.items()})
         return named
 
     @classmethod
-    def from_arrays(
-        cls, analysers: Iterable[Analyser], arrays: dict[str, np.ndarray], threads: int | None
-    ) -> Tfidf:
+    def from_arrays(cls, analysers: Iterable[Analyser], arrays: Mapping[str, np.ndarray]) -> Tfidf:
         """The inverse of `arrays`."""
-        made = cls(analysers, threads)
         fields = GramTable.__dataclass_fields__
-        made.fitted = tuple(
-            FittedAnalyser(
-                analyser,
-                GramTable(*(arrays[f"{number}.{name}"] for name in fields)),
-                *(arrays[f"{number}.{name}"] for name in LEARNED),
+        return cls(
+            tuple(
+                FittedAnalyser(
+                    analyser,
+                    GramTable(*(arrays[f"{number}.{name}"] for name in fields)),
+                    *(arrays[f"{number}.{name}"] for name in LEARNED),
+                )
+                for number, analyser in enumerate(analysers)
             )
-            for number, analyser in enumerate(made.analysers)
         )
-        return made
+
+
+def fit_tfidf(
+    analysers: Iterable[Analyser], texts: Iterable[str], threads: int | None = None
+) -> tuple[Tfidf, sp.csr_matrix]:
+    """What the analysers learn from texts, and the texts' rows. A stream will do: it is read once."""
+    count = parallel.thread_count(threads)
+    analysers = tuple(analysers)
+    tables = [empty_table(analyser) for analyser in analysers]
+    spools, documents = read_corpus(texts, tables, count)
+    results = [
+        fit_analyser(analyser, table, spool, documents, count, True)
+        for analyser, table, spool in zip(analysers, tables, spools, strict=True)
+    ]
+    tfidf = Tfidf(tuple(fitted for fitted, _ in results))
+    if not tfidf.features:
+        raise TreetopError(
+            "no feature is left: the texts are empty or min_df and max_df exclude everything"
+        )
+    parts = [stack(rows, count) for _, rows in results]
+    parallel.give_back()
+    return tfidf, side_by_side(parts, count)

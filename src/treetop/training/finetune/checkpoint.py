@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.model.layout import part, prefixed
+from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.extras import require
 from treetop.runtime.progress import Reporter
 from treetop.training.finetune.level import Level

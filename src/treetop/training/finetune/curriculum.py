@@ -17,12 +17,13 @@ from treetop.features.encoders.transformer import Encoder
 from treetop.features.hybrid import Features, cat, center_of, features
 from treetop.labels.relevance import all_levels, positive_weights
 from treetop.labels.tree import Tree
-from treetop.model.layout import part
 from treetop.ranking.ranker import all_below_root, predicted_nodes, shortlist
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights
+from treetop.runtime.arrays import part
 from treetop.runtime.progress import Reporter
-from treetop.settings.schema import RankerSettings, TransformerSettings
+from treetop.settings.parts import RankerSettings
+from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.batches import Batches
 from treetop.training.finetune.budget import steps_by_level
 from treetop.training.finetune.checkpoint import Keeper

@@ -15,7 +15,7 @@ from treetop.errors import TreetopError
 from treetop.features.encoders.attention import RECORDABLE
 from treetop.features.encoders.devices import DeviceRagged, is_out_of_memory
 from treetop.features.encoders.transformer import Encoder
-from treetop.model.layout import part, prefixed
+from treetop.runtime.arrays import part, prefixed
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.batches import Batches
 from treetop.training.finetune.head import Head

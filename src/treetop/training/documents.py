@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.hybrid import Features
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
 from treetop.training.inputs import read_labels, read_weights
+from treetop.training.run import Run, data_fingerprint
+
+X_ = TypeVar("X_", Features, None)
+Texts = TypeVar("Texts", list[str], None)
 
 
 @dataclass(frozen=True)
-class Data:
+class TrainingDocuments:
     """Documents to learn from, and those held back if any."""
 
     texts: list[str]
@@ -27,15 +33,27 @@ class Data:
     held_texts: list[str]
     held_labels: sp.csr_matrix
 
+    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
+        """A run that remembers finished stages of a training on these documents."""
+        if folder is None:
+            return Run()
+        fingerprint = data_fingerprint(
+            [*self.texts, "", *self.held_texts, "", *map(str, self.classes)],
+            self.Y,
+            self.held_labels,
+            self.weights,
+        )
+        return Run(Path(folder), fingerprint, resume, overwrite)
 
-def read_data(
+
+def read_documents(
     settings: TransformerSettings,
     texts: Iterable[str],
     y: Any,
     names: Sequence[str] | None,
     weights: Any,
     validation: tuple[Any, Any] | None,
-) -> Data:
+) -> TrainingDocuments:
     """Documents, labels, weights, and the documents held back: given, or a share of all."""
     texts = checked_texts(texts)
     Y, classes = read_labels(y, names)
@@ -44,9 +62,7 @@ def read_data(
             f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
         )
     counts = read_weights(weights, len(texts))
-    if counts is not None and not counts.all():
-        kept = np.flatnonzero(counts)
-        texts, Y, counts = [texts[row] for row in kept], Y[kept], counts[kept]
+    _, Y, counts, texts = keep_weighted(None, Y, counts, texts)
     if validation is not None:
         held_texts = checked_texts(validation[0])
         held = align(validation[1], classes, unseen=False, input_name="validation labels")
@@ -56,12 +72,12 @@ def read_data(
             )
         if held.nnz == 0:
             raise TreetopError("validation: no document has a label that the training data has")
-        return Data(texts, Y, classes, counts, held_texts, held)
+        return TrainingDocuments(texts, Y, classes, counts, held_texts, held)
     out = held_rows(len(texts), settings.validation, settings.seed)
     kept = np.setdiff1d(np.arange(len(texts)), out)
     if out.size == 0:
-        return Data(texts, Y, classes, counts, [], Y[:0])
-    return Data(
+        return TrainingDocuments(texts, Y, classes, counts, [], Y[:0])
+    return TrainingDocuments(
         [texts[row] for row in kept],
         Y[kept],
         classes,
@@ -69,6 +85,18 @@ def read_data(
         [texts[row] for row in out],
         Y[out],
     )
+
+
+def keep_weighted(
+    X: X_, Y: sp.csr_matrix, weights: np.ndarray | None, texts: Texts
+) -> tuple[X_, sp.csr_matrix, np.ndarray | None, Texts]:
+    """Features, labels, weights and texts of the documents whose weight is not 0."""
+    if weights is None or weights.all():
+        return X, Y, weights, texts
+    kept = np.flatnonzero(weights)
+    X = X if X is None else X[kept]
+    texts = texts if texts is None else [texts[row] for row in kept]
+    return X, Y[kept], weights[kept], texts
 
 
 def held_rows(documents: int, share: float, seed: int) -> np.ndarray:

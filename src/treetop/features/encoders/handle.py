@@ -1,0 +1,66 @@
+"""An encoder as part of a model: opened when it is first needed, on whatever machine that is."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from treetop.features.encoders.halving import halve
+from treetop.features.encoders.opening import TextEncoder, open_encoder
+from treetop.runtime import Runtime
+
+
+@dataclass(frozen=True, eq=False)
+class EncoderHandle:
+    """Where an encoder is, and how it reads texts. Use `in_folder` or `holding` to make one."""
+
+    folder: Path | None
+    pooling: str
+    max_length: int
+    dropout: float
+    # The open encoder, by the device and the precision it was opened for: a cache, not a fact.
+    _open: dict[tuple[str, str], TextEncoder] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def holding(cls, encoder: TextEncoder, max_length: int, dropout: float = 0.1) -> EncoderHandle:
+        """An encoder that is open already, such as one that was just trained."""
+        return cls(None, "auto", max_length, dropout, {("auto", "auto"): encoder})
+
+    def open(self, runtime: Runtime) -> TextEncoder:
+        """The encoder, ready on the runtime's device."""
+        if self.folder is None:
+            (encoder,) = self._open.values()
+            encoder.place(runtime)
+            return encoder
+        place = (runtime.device, runtime.precision)
+        if place not in self._open:
+            encoder = open_encoder(
+                str(self.folder),
+                runtime,
+                pooling=self.pooling,
+                max_length=self.max_length,
+                dropout=self.dropout,
+                to_learn=False,
+            )
+            self._open.clear()
+            self._open[place] = encoder
+        return self._open[place]
+
+    def save(self, folder: Path, half: bool) -> None:
+        """Write the encoder to a new folder, its float32 weights as float16 if `half`."""
+        if self.folder is not None:
+            shutil.copytree(self.folder, folder)
+        else:
+            (encoder,) = self._open.values()
+            encoder.save(folder)
+        if half:
+            halve(folder)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """An encoder with a folder is opened again in another process."""
+        return {**self.__dict__, "_open": {} if self.folder is not None else self._open}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

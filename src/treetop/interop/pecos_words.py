@@ -1,0 +1,58 @@
+"""PECOS's TF-IDF read from the folder that PECOS saved it in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from treetop.errors import TreetopError
+from treetop.features.words.pecos import PecosWords
+from treetop.interop.pecos_ranker import read_json
+
+WORD = 10
+SIMPLE = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": "l2"}
+
+
+def read_words(folder: Path) -> PecosWords:
+    """The vectoriser that PECOS saved in a folder."""
+    base = folder / "0.base"
+    how = read_json(base / "vectorizer" / "config.json").get("kwargs", {})
+    kind = read_json(base / "tokenizer" / "config.json").get("token_type")
+    if (folder / "1.base").exists() or kind != WORD or any(how.get(k) != v for k, v in SIMPLE.items()):
+        raise TreetopError(
+            f"{folder}: only PECOS's default TF-IDF of words can be read: give features instead"
+        )
+    tokens: dict[int, str] = {}
+    for _, line in numbered(base / "tokenizer" / "vocab.txt"):
+        token_number, _, token = line.partition("\t")
+        tokens[int(token_number)] = token
+    path = base / "vectorizer" / "tfidf-model.txt"
+    features: dict[int, tuple[float, list[int]]] = {}
+    for number, line in numbered(path):
+        try:
+            feature, idf, size, spelled = line.split("\t")
+            ids = list(map(int, spelled.split()))
+            features[int(feature)] = (float(idf), ids)
+            if len(ids) != int(size):
+                raise ValueError(line)
+        except ValueError:
+            raise TreetopError(f"{path}:{number}: not a line of PECOS's TF-IDF") from None
+    if sorted(tokens) != list(range(len(tokens))) or sorted(features) != list(range(len(features))):
+        raise TreetopError(f"{folder}: numbers of words or features are missing")
+    grams = [features[number][1] for number in range(len(features))]
+    return PecosWords(
+        [tokens[number] for number in range(len(tokens))],
+        np.array([features[number][0] for number in range(len(features))]),
+        np.array([len(gram) for gram in grams], np.int64),
+        np.array([token for gram in grams for token in gram], np.int64),
+    )
+
+
+def numbered(path: Path) -> list[tuple[int, str]]:
+    """Lines after the first, which is a count, with their numbers."""
+    try:
+        lines = path.read_bytes().decode("utf-8", "replace").split("\n")
+    except OSError:
+        raise TreetopError(f"{path}: missing") from None
+    return [(number, line) for number, line in enumerate(lines[1:], start=2) if line]

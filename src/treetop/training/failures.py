@@ -1,0 +1,33 @@
+"""A GPU that fails or runs out of memory while a model is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from treetop.errors import TreetopError
+from treetop.runtime import Runtime
+
+Learned = TypeVar("Learned")
+
+
+def with_fallback(runtime: Runtime, learn: Callable[[Runtime], Learned]) -> Learned:
+    """What `learn` learns on `runtime`; on the CPU if its GPU fails and the runtime allows that."""
+    try:
+        return learn(runtime)
+    except RuntimeError as error:
+        from treetop.features.encoders.devices import is_device_failure, is_out_of_memory
+
+        if is_out_of_memory(error):
+            raise TreetopError(
+                "the device's memory is full: choose a smaller batch, max_length or encoder"
+            ) from None
+        if not is_device_failure(error):
+            raise
+        if not runtime.fallback:
+            raise TreetopError(
+                f"the GPU failed ({str(error).splitlines()[0]}): run again with --resume "
+                "(resume=True), or set fallback=true to continue on the CPU"
+            ) from None
+    runtime.reporter.note("the GPU failed: continuing on the CPU")
+    return learn(runtime.changed(device="cpu"))

@@ -1,0 +1,47 @@
+"""The end of every training: what was learned, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.features.feature_map import FeatureMap
+from treetop.features.hybrid import Features
+from treetop.model.documents import KeptDocuments
+from treetop.model.model import Model
+from treetop.ranking.ranker import Ranker
+from treetop.runtime import Runtime
+from treetop.settings import auto
+from treetop.settings.schema import LinearSettings
+
+
+def learned_model(
+    kind: str,
+    settings: LinearSettings,
+    classes: np.ndarray,
+    feature_map: FeatureMap,
+    rankers: Sequence[Ranker],
+    X: Features,
+    Y: sp.csr_matrix,
+    texts: Sequence[str] | None,
+    runtime: Runtime,
+    history: Sequence[dict[str, Any]] = (),
+) -> Model:
+    """The model of these rankers, with what is known of the documents they were trained on."""
+    documents = None
+    if settings.keep_documents:
+        documents = KeptDocuments.of(X, Y, texts, runtime.thread_count)
+    return Model(
+        kind=kind,
+        settings=auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes),
+        classes=classes,
+        feature_map=feature_map,
+        rankers=tuple(rankers),
+        label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
+        train_documents=Y.shape[0],
+        documents=documents,
+        history=tuple(history),
+    )
