@@ -22,7 +22,9 @@ from typing import TypedDict
 
 def keywords(name: str, base: str, title: str, types: dict[str, str]) -> str:
     """A TypedDict of these names and types."""
-    lines = [f"    {key}: {kind.replace('tuple[str, ...]', 'Sequence[str]')}" for key, kind in types.items()]
+    lines = [
+        f"    {key}: {kind.replace('tuple[str, ...]', 'Sequence[str]')}" for key, kind in types.items()
+    ]
     return f'\n\nclass {name}({base}, total=False):\n    """{title}"""\n\n' + "\n".join(lines) + "\n"
 
 
@@ -34,7 +36,9 @@ def document() -> str:
     own = {name: kind for name, kind in every.items() if name not in linear}
     return (
         HEAD
-        + keywords("LinearKeywords", "TypedDict", "Of XRLinear.", linear | {"threads": place["threads"]})
+        + keywords(
+            "LinearKeywords", "TypedDict", "Of XRLinear.", linear | {"threads": place["threads"]}
+        )
         + keywords(
             "TransformerKeywords",
             "LinearKeywords",

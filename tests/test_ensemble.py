@@ -89,7 +89,7 @@ def test_what_cannot_be_joined(members):
     cases = [
         (([],), "at least one model"),
         ((members, "vote"), "combine is 'vote': choose one of average, rank"),
-        ((members, "average", [1, 2]), "one number of at least 0 a model"),
+        ((members, "average", [1, 2]), "one number of at least 0 per model"),
         (([members[0], other],), "model 2 has other labels than the first"),
     ]
     for arguments, message in cases:

@@ -48,14 +48,14 @@ def test_cross_validation_over_names(corpus):
     assert (scores > 0.99).all()
 
 
-@pytest.mark.parametrize("measure", [f"{name}@2" for name in treetop.evaluation.metrics.METRICS])
+@pytest.mark.parametrize("measure", [f"{name}@2" for name in treetop.metrics.METRICS])
 def test_scorers_are_the_metrics(corpus, measure):
     texts, labels = corpus
     model = treetop.XRLinear().fit(texts[:80], labels[:80])
     scores = model.predict_scores(texts[80:], int(measure[-1]))
     Y = sp.csr_matrix([[float(name in line) for name in model.classes_] for line in labels[80:]])
     counts = {"train_counts": model.train_counts_, "train_documents": model.train_documents_}
-    expected = treetop.evaluation.metrics.evaluate(Y, scores, (int(measure[-1]),), **counts)[measure]
+    expected = treetop.metrics.evaluate(Y, scores, (int(measure[-1]),), **counts)[measure]
     assert treetop.scorer(measure)(model, texts[80:], labels[80:]) == pytest.approx(expected)
 
 

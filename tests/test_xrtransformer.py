@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 import treetop  # noqa: E402
 from tests.tiny import documents, save_encoder  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
-from treetop.runtime.arrays import read_arrays# noqa: E402
+from treetop.runtime.arrays import read_arrays  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
 from treetop.training.finetune import level as level_module  # noqa: E402
 from treetop.training.finetune.curriculum import Curriculum  # noqa: E402

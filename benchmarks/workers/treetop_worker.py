@@ -9,9 +9,9 @@ from treetop.features.words.tfidf import Tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
-from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
+from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.settings.parts import Analyser, RankerSettings
 
 

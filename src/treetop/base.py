@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,6 +73,28 @@ class FittedMixin(HubMixin):
         X = self.model_.features(X, place)
         return self.model_.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
 
+    @overload
+    def explain(
+        self,
+        text: Any,
+        label: str,
+        *,
+        k: int = ...,
+        words: int = ...,
+        neighbours: int = ...,
+        runtime: Runtime | None = ...,
+    ) -> Explanation: ...
+    @overload
+    def explain(
+        self,
+        text: Any,
+        label: Sequence[Any] | None = ...,
+        *,
+        k: int = ...,
+        words: int = ...,
+        neighbours: int = ...,
+        runtime: Runtime | None = ...,
+    ) -> list[Explanation]: ...
     def explain(
         self,
         text: Any,

@@ -20,13 +20,14 @@ from treetop.model.model import EnsembleModel, Model, Predictor
 from treetop.parameters import ParametersMixin
 from treetop.ranking.combining import COMBINE
 from treetop.ranking.ranker import Ranker
+from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.keywords import LinearKeywords, TransformerKeywords
 from treetop.settings.making import to_parameters
 from treetop.settings.schema import LinearSettings, TransformerSettings
-from treetop.training.documents import TrainingDocuments, keep_weighted, read_documents
+from treetop.training.documents import TrainingDocuments, counted_rows, read_documents
 from treetop.training.failures import with_fallback
 from treetop.training.forest import train_forest
 from treetop.training.inputs import check_rows, read_labels, read_weights
@@ -58,6 +59,7 @@ class Learner(ParametersMixin, FittedMixin):
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
+        """An estimator that holds a model, with its settings."""
         model = cast(Model, model)
         made = cls(**to_parameters(model.settings, cls.parameters, runtime))
         made.model_ = model
@@ -99,12 +101,15 @@ class XRLinear(Learner):
         words, texts = None, None
         if is_text(X):
             settings, X = auto.with_ngrams(settings, X)
-            texts = X = list(X) if settings.keep_documents else X
+            if settings.keep_documents:
+                X = texts = list(X)
             words, X = fit_tfidf(settings.analysers(), X, place.threads)
         X = read_features(X)
         check_rows(X, Y)
         weights = read_weights(sample_weight, Y.shape[0])
-        X, Y, weights, texts = keep_weighted(X, Y, weights, texts)
+        if weights is not None and (rows := counted_rows(weights)) is not None:
+            X, Y, weights = X[rows], Y[rows], weights[rows]
+            texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.with_costs(settings, Y, weights)
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = train_forest(X, Y, weights, settings, place, views=views, tree=tree)
@@ -147,8 +152,8 @@ class XRTransformer(Learner):
         `validation`: texts and labels to choose the best weights on. `run`: a folder for checkpoints
         and finished stages; `resume` continues the run that is there, `overwrite` starts it again.
         """
-        settings, place = self._method(), self._place(runtime).changed(reporter=report)
-        settings = cast(TransformerSettings, settings)
+        settings = cast(TransformerSettings, self._method())
+        place = self._place(runtime).changed(reporter=report)
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         check_run(run, resume, overwrite)
@@ -156,14 +161,16 @@ class XRTransformer(Learner):
         settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
-        self.model_ = with_fallback(
-            place, lambda place: self._learn(Training(settings, place, stages), data)
-        )
+
+        def learn(place: Runtime) -> Model:
+            return self._learn(Training(settings, place, stages), data)
+
+        self.model_ = with_fallback(place, learn)
         place.reporter.close()
         return self
 
     def _learn(self, training: Training, data: TrainingDocuments) -> Model:
-        """Algorithm 2: fine-tune level by level, then refine the tree and train the rankers on Φ_cat."""
+        """Algorithm 2: fine-tune level by level, then refine the tree and train rankers on Φ_cat."""
         settings = training.settings
         words, tfidf, held_tfidf = training.text_features(data)
         first = training.preliminary_tree(tfidf, data) if settings.fine_tune else None
@@ -181,12 +188,12 @@ class XRTransformer(Learner):
             vectors, head = training.fine_tune(
                 encoder, tokens, feature_map, tfidf, held_tfidf, first, data
             )
-            settings = auto.as_tuned(settings, encoder.width, first.tree.sizes)
+            settings = auto.as_tuned(settings, encoder.width, first[0].sizes)
         if settings.center:
             feature_map = feature_map.centered_on(vectors)
         X = feature_map.join(tfidf, vectors)
         if head is not None:
-            head = feature_map.on_dense_half(head, vectors)
+            head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
         views = views_of(settings.views(), words.widths) if settings.words else []
         rankers = training.rankers(X, data, head, views)
         return learned_model(
@@ -238,6 +245,7 @@ class Ensemble(FittedMixin):
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
+        """An ensemble of the members of a model."""
         model = cast(EnsembleModel, model)
         members = [estimator_of(member, runtime) for member in model.members]
         return cls(members, model.combine, model.weights)

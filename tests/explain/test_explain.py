@@ -127,7 +127,7 @@ def test_kept_documents_are_those_that_count(texts_and_labels):
     weights = np.ones(len(texts))
     weights[0] = 0
     made = treetop.XRLinear(keep_documents=True).fit(iter(texts), labels, sample_weight=weights)
-    assert made.documents_.text_of(0) == texts[1]
+    assert made.model_.documents.text_of(0) == texts[1]
 
 
 def test_an_ensemble_explains_with_all_members(model, texts_and_labels):
@@ -189,7 +189,7 @@ def test_the_command_prints_and_gives_json(model, tmp_path, capsys):
 
 def test_paths_go_from_the_root_to_the_label(model):
     ranker = model.rankers_[0]
-    X = model._features(["red apple"])
+    X = model.model_.features(["red apple"], treetop.Runtime())
     for label in range(len(model.classes_)):
         steps = path_to(ranker, X, label)
         assert [step.level for step in steps] == list(range(1, ranker.tree.depth + 1))

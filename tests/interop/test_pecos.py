@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.interop.pecos_words import read_words
 from treetop.interop.pecos import import_model
 from treetop.interop.pecos_params import read_params
+from treetop.interop.pecos_words import read_words
 
 HERE = Path(__file__).parent / "pecos"
 TEXTS = (HERE / "test.txt").read_text("utf-8").removesuffix("\n").split("\n")

@@ -14,7 +14,14 @@ FOLDERS = Path(__file__).parents[1] / "folders"
 SCORES = np.load(FOLDERS / "scores.npz")
 NAMES = sorted(path.name for path in FOLDERS.iterdir() if path.is_dir() and path.name[0] not in "_.")
 # Their encoders run on torch or onnxruntime, whose last bits differ between processors.
-ENCODED = {"transformer", "compressed-transformer", "ensemble", "onnx", "compressed-onnx", "pecos-transformer"}
+ENCODED = {
+    "transformer",
+    "compressed-transformer",
+    "ensemble",
+    "onnx",
+    "compressed-onnx",
+    "pecos-transformer",
+}
 # Models are saved without a precision: here they compute in the one they were trained in.
 RUNTIME = treetop.Runtime(precision="fp32", device="cpu")
 

@@ -16,12 +16,13 @@ from treetop.data import Dataset, Split
 from treetop.data.docstrings import load_docstrings
 from treetop.features.encoders.opening import require_torch
 from treetop.model import layout as store
+from treetop.settings.keywords import TransformerKeywords
 
 SHOWN = 5
 # What treetop itself brings: the demo is the same wherever other packages are installed too.
 PACKAGES = ("numpy", "scipy", "networkx", "sympy", "torch", "numba", "rich")
 # Small enough for two CPU cores: a brief fine-tuning on the beginning of each docstring.
-DEMO_SETTINGS = {
+DEMO_SETTINGS: TransformerKeywords = {
     "encoder": "minilm",
     "max_length": 48,
     "batch": 32,

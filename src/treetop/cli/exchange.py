@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 import treetop
@@ -12,8 +13,12 @@ from treetop.cli.screen import comparison_rows, print_table
 from treetop.cli.work import measure, writing
 from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
+from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
 from treetop.model.compress import compress, folder_bytes, parse_size
+from treetop.model.folder import read_model, write_model
+from treetop.model.model import Model, Predictor
+from treetop.runtime import Runtime
 
 
 def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
@@ -26,7 +31,7 @@ def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Pa
     store.check_target(output)
     model = import_model(source, words, labels)
     model.save(output)
-    what = "texts" if model.tfidf_ is not None else "features (give --words to predict from texts)"
+    what = "texts" if model.model_.reads_texts else "features (give --words to predict from texts)"
     print(f"{output}: {model.kind}, {len(model.classes_):,} labels, predicts from {what}")
     if labels is None:
         print("treetop: labels are called by their numbers: --labels gives names", file=sys.stderr)
@@ -53,9 +58,9 @@ def compress_model(
     store.check_target(output)
     room = None if max_size is None else parse_size(max_size)
     dataset = None if data is None else open_data(data)
-    model = treetop.load(str(folder))
-    made, threshold = compress(model, folder, room, storage)
-    made.save(output)
+    runtime = Runtime()
+    smaller, threshold = compress(read_model(folder), folder, room, storage, runtime)
+    write_model(smaller, output)
     print_comparison(folder, output, dataset)
     if threshold:
         print(f"\nweights below {threshold:.4g} were dropped")
@@ -75,15 +80,26 @@ def print_comparison(before: Path, after: Path, dataset: Dataset | None) -> None
 
 def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> None:
     """Save a model whose encoder is an ONNX file."""
-    from treetop.features.encoders.onnx import OnnxEncoder, export
-
     store.check_target(output)
     dataset = None if data is None else open_data(data)
-    model = treetop.load(str(folder))
-    if model.kind != "xr-transformer" or not hasattr(model.encoder_, "model"):
-        raise TreetopError(f"{folder}: holds no transformer encoder to export")
     with tempfile.TemporaryDirectory() as work:
-        export(model.encoder_, Path(work) / "encoder", int8)
-        model.encoder_ = OnnxEncoder(Path(work) / "encoder", model.settings_.max_length)
-        model.save(output)
+        write_model(exported(read_model(folder), folder, Path(work), int8), output)
     print_comparison(folder, output, dataset)
+
+
+def exported(model: Predictor, folder: Path, work: Path, int8: bool) -> Model:
+    """The model of `folder` with its encoder exported to ONNX into `work`."""
+    from treetop.features.encoders.onnx import OnnxEncoder, export
+
+    if isinstance(model, Model) and (handle := model.feature_map.encoder) is not None:
+        encoder = handle.open(Runtime(device="cpu", precision="fp32"))
+        if hasattr(encoder, "model"):
+            export(encoder, work / "encoder", int8)
+            onnx = OnnxEncoder(work / "encoder", handle.max_length)
+            return replace(
+                model,
+                feature_map=replace(
+                    model.feature_map, encoder=EncoderHandle.holding(onnx, handle.max_length)
+                ),
+            )
+    raise TreetopError(f"{folder}: holds no transformer encoder to export")

@@ -11,14 +11,13 @@ from typing import Any
 import treetop
 from treetop.cli import screen
 from treetop.data import Dataset, Split, open_data
-from treetop.ensemble import Ensemble
 from treetop.errors import TreetopError
+from treetop.estimators import KINDS, Ensemble
 from treetop.model import layout as store
-from treetop.models import KINDS
 from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import reporter
 from treetop.settings import presets
-from treetop.settings.making import make_settings
+from treetop.settings.making import check_parameters
 from treetop.settings.notation import parse_assignment
 from treetop.training.run import check_run
 
@@ -81,7 +80,7 @@ class Order:
             changes = [dict(map(parse_assignment, one.split(","))) for one in self.members]
         made = [{**common, **change} for change in changes]
         for one in made:
-            make_settings(one, KINDS[self.kind].settings_type)
+            check_parameters(self.kind, one)
         return made, self.combine or combine
 
 

@@ -48,7 +48,7 @@ def explain(
 def explain_features(
     model: Predictor, text: str | None, X: Any, names: Sequence[Any], words: int, neighbours: int
 ) -> list[Explanation]:
-    """Explanations from the model's own features; an ensemble's are the weighted mean of its members'."""
+    """Explanations from the model's own features; an ensemble's are its members' weighted mean."""
     if isinstance(model, EnsembleModel):
         parts = [
             explain_features(member, text, own, names, words, neighbours)

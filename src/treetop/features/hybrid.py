@@ -24,6 +24,11 @@ class Features:
         return int(self.sparse.shape[0])
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Columns of the sparse and of the dense half."""
+        return int(self.sparse.shape[1]), int(self.dense.shape[1])
+
+    @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """What kernels take: indptr, indices, data, dense."""
         return self.sparse.indptr, self.sparse.indices, self.sparse.data, self.dense

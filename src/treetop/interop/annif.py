@@ -19,7 +19,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +28,9 @@ from annif.exception import ConfigurationException, NotInitializedException, Not
 from annif.suggestion import SubjectSuggestion, SuggestionBatch
 
 from treetop.errors import TreetopError
-from treetop.models import KINDS, load_model
+from treetop.estimators import KINDS, load
 from treetop.settings import presets
-from treetop.settings.making import make_settings
+from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.notation import parse_assignment
 
 MODEL = "treetop-model"
@@ -52,7 +51,7 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         folder = Path(self.datadir) / MODEL
         if not folder.is_dir():
             raise NotInitializedException(f"model {folder} not found", backend_id=self.backend_id)
-        self._model = load_model(folder)
+        self._model = load(folder)
 
     def _train(self, corpus: Any, params: dict[str, Any], jobs: int = 0) -> None:
         estimator = self.estimator(params, jobs)
@@ -75,16 +74,16 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         """The model that the project's parameters describe."""
         kind = str(params["model"])
         try:
-            if kind not in KINDS or kind == "ensemble":
+            if kind not in KINDS:
                 raise TreetopError(f"model is {kind!r}: choose xr-linear or xr-transformer")
-            known = {one.name for one in fields(KINDS[kind].settings_type)}
+            known = PARAMETERS[kind].defaults
             chosen = presets.settings_of(params["preset"], kind) if "preset" in params else {}
             for name, value in params.items():
                 if name in known:
                     chosen |= dict([parse_assignment(f"{name}={value}")])
             if jobs:
                 chosen["threads"] = jobs
-            make_settings(chosen, KINDS[kind].settings_type)
+            check_parameters(kind, chosen)
             return KINDS[kind](**chosen)
         except TreetopError as error:
             raise ConfigurationException(str(error), backend_id=self.backend_id) from None

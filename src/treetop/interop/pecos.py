@@ -79,8 +79,8 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
     ranker, sparse = read_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     if sparse and words is None:
         raise TreetopError(
-            f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the folder "
-            "of its TF-IDF (--words)"
+            f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the "
+            "folder of its TF-IDF (--words)"
         )
     length = read_json(inner / "param.json").get("pred_params", {}).get("truncate_length", 128)
     settings = replace(
@@ -138,7 +138,9 @@ def with_ranker(settings: Kind, ranker: Ranker) -> Kind:
         bias=how.bias,
         trees=1,
         tree=str(ranker.tree).rpartition("-")[0] + "-L" if ranker.tree.depth > 1 else "flat",
-        **COSTS,
+        lambda_=COSTS["lambda_"],
+        alpha=COSTS["alpha"],
+        cost_sensitive=bool(COSTS["cost_sensitive"]),
     )
 
 

@@ -111,10 +111,9 @@ class Model:
 
     def checked(self, X: Features) -> Features:
         """`X`, if it has the columns that the model was trained on."""
-        widths = (X.sparse.shape[1], X.dense.shape[1])
-        if widths != self.feature_map.widths:
+        if X.widths != self.feature_map.widths:
             raise TreetopError(
-                f"X has {sum(widths)} features, but {NAMES[self.kind]} is expecting "
+                f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
                 f"{sum(self.feature_map.widths)} features as input"
             )
         return X

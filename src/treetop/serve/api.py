@@ -20,7 +20,6 @@ from treetop.serve.guard import Guard
 from treetop.serve.limits import Limits, Refused, mistake
 from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
 from treetop.serve.worker import Request, Worker
-from treetop.settings.making import to_json
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": Wrong, "description": text}
@@ -166,16 +165,14 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
     async def model() -> Any:
         """What is served."""
         served = worker.served
-        settings = getattr(served.model, "settings_", None)
-        shown = {} if settings is None else to_json(settings)
-        for name in ("encoder", "tensorboard", "device"):  # places on this machine
-            shown.pop(name, None)
+        settings = served.model.describe().get("settings", {})
+        shown = {name: value for name, value in settings.items() if name != "encoder"}  # a place here
         return {
             "name": served.name,
             "kind": served.model.kind,
-            "labels": len(served.model.classes_),
-            "train_documents": served.model.train_documents_,
-            "encoder": served.has_encoder,
+            "labels": len(served.model.classes),
+            "train_documents": served.model.train_documents,
+            "encoder": served.model.has_encoder,
             "feedback": worker.journal is not None,
             "loaded": served.opened,
             "metrics": served.config.get("metrics", {}),

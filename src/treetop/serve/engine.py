@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.explain.explaining import explain
 from treetop.labels.alignment import vocabulary
+from treetop.model.folder import read_model
 from treetop.model.layout import read_config
-from treetop.models import load_model
+from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
 from treetop.serve.labels import LabelSearch
 
@@ -41,62 +43,48 @@ class Reasons:
 class Served:
     """An opened model, and what is derived from it."""
 
-    def __init__(self, folder: Path, device: str | None = None) -> None:
+    def __init__(self, folder: Path, runtime: Runtime) -> None:
         self.mark = mark_of(folder)
-        self.model = load_model(folder)
+        self.model = read_model(folder, runtime=runtime)
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name
         self.opened = time.time()
-        for member in members(self.model):
-            if member.tfidf_ is None:
-                raise TreetopError(f"{folder}: learned from a feature matrix: only texts can be served")
-            if device is not None and member.kind == "xr-transformer":
-                member.settings_ = replace(member.settings_, device=device)
+        if not self.model.reads_texts:
+            raise TreetopError(f"{folder}: learned from a feature matrix: only texts can be served")
 
     @cached_property
     def search(self) -> LabelSearch:
         """Labels by name."""
-        return LabelSearch(self.model.classes_, self.model.train_counts_)
+        return LabelSearch(self.model.classes, self.model.label_counts)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Number of each label."""
-        return vocabulary(self.model.classes_).numbers
-
-    @cached_property
-    def has_encoder(self) -> bool:
-        """Whether texts go through an encoder."""
-        return any(member.kind == "xr-transformer" for member in members(self.model))
+        return vocabulary(self.model.classes).numbers
 
     def prepare(self) -> None:
         """Make what is made late, before the first request needs it."""
         self.search, self.numbers  # noqa: B018 - made now
 
-    def open_encoders(self) -> None:
-        """Open the encoders now instead of at the first request."""
-        for member in members(self.model):
-            if member.kind == "xr-transformer":
-                member.encoder_  # noqa: B018 - opens it
-
-    def answer(self, pieces: list[Piece], threads: int) -> list[list[Any]]:
+    def answer(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
         """For each piece, for each of its texts: (label, score) pairs, best first, or reasons."""
         asked = [piece for piece in pieces if isinstance(piece.options, Question)]
-        labelled = iter(self.label(asked, threads)) if asked else iter(())
+        labelled = iter(self.label(asked, runtime)) if asked else iter(())
         return [
-            next(labelled) if isinstance(piece.options, Question) else self.reasons(piece)
+            next(labelled) if isinstance(piece.options, Question) else self.reasons(piece, runtime)
             for piece in pieces
         ]
 
-    def label(self, pieces: list[Piece], threads: int) -> list[list[Any]]:
+    def label(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
         """Labels of all texts of all pieces; features are made of all together."""
         texts = [text for piece in pieces for text in piece.texts]
-        X = self.features(texts)
+        X = self.model.features(texts, runtime)
         answers: list[list[Any]] = [[] for _ in pieces]
         for allow, chosen in by_allow_list(pieces).items():
             rows = np.concatenate([np.arange(first, last) for _, first, last in chosen])
             most = max(pieces[number].options.k for number, _, _ in chosen)
-            some = X if rows.size == len(texts) else [one[rows] for one in X]
-            scores = self.scores(some, most, allow, threads)
+            some = X if rows.size == len(texts) else self.model.select(X, rows)
+            scores = self.model.scores_from(some, most, runtime, allow=allow)
             at = 0
             for number, first, last in chosen:
                 question = pieces[number].options
@@ -105,38 +93,25 @@ class Served:
                 at += last - first
         return answers
 
-    def features(self, texts: list[str]) -> list[Any]:
-        """Features of the texts, for each member of an ensemble."""
-        return [member._features(texts) for member in members(self.model)]
-
-    def scores(self, X: list[Any], k: int, allow: Any, threads: int) -> sp.csr_matrix:
-        """Scores of the best `k`, for features that are made already."""
-        options = {"allow": allow, "threads": threads}
-        if len(X) == 1:
-            return members(self.model)[0].predict_scores(X[0], k, **options)
-        return self.model.combine_features(X, k, **options)
-
     def named(self, scores: sp.csr_matrix, row: int, question: Question) -> list[tuple[str, float]]:
         """A row of scores as names and numbers, as many as asked for."""
         first, last = int(scores.indptr[row]), int(scores.indptr[row + 1])
         last = min(last, first + question.k)
         names, values = scores.indices[first:last].tolist(), scores.data[first:last].tolist()
         least = -np.inf if question.threshold is None else question.threshold
-        classes = self.model.classes_
+        classes = self.model.classes
         return [(str(classes[n]), v) for n, v in zip(names, values, strict=True) if v >= least]
 
-    def reasons(self, piece: Piece) -> list[Any]:
+    def reasons(self, piece: Piece, runtime: Runtime) -> list[Any]:
         """Why each text gets these labels."""
         labels, words = list(piece.options.labels), piece.options.words
         return [
-            [one.to_dict() for one in self.model.explain(text, labels, words=words)]
+            [
+                explanation.to_dict()
+                for explanation in explain(self.model, text, labels, runtime, words=words)
+            ]
             for text in piece.texts
         ]
-
-
-def members(model: Any) -> list[Any]:
-    """The models of an ensemble, or the one model."""
-    return list(getattr(model, "members", [model]))
 
 
 def by_allow_list(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:

@@ -71,13 +71,13 @@ def serve(options: Options) -> int:
 
 def open_to_share(options: Options) -> Served:
     """A model whose memory workers will share. Threads are not: none may be running at the fork."""
-    served = Served(options.folder, options.device)
+    served = Served(options.folder, options.runtime)
     served.prepare()
-    if not served.has_encoder:
-        served.answer([Piece(["a first text"], Question())], 1)
+    if not served.model.has_encoder:
+        served.answer([Piece(["a first text"], Question())], options.runtime.changed(threads=1))
     elif options.device in (None, "cpu") and not gpu_at_hand():
         limit_torch(1)
-        served.open_encoders()
+        served.model.open_encoders(options.runtime)
     return served
 
 
@@ -92,7 +92,7 @@ def gpu_at_hand() -> bool:
 
 def run_worker(options: Options, served: Served, own: socket.socket) -> None:
     """One worker, until it is told to stop."""
-    if served.has_encoder:
+    if served.model.has_encoder:
         sys.setswitchinterval(SWITCH)
     parent = os.getppid()
 

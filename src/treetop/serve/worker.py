@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import Question, Reasons, Served, mark_of, members
+from treetop.serve.engine import Question, Reasons, Served, mark_of
 from treetop.serve.feedback import Journal
 from treetop.serve.limits import Limits, Refused
 from treetop.serve.measures import Measures
@@ -37,6 +38,11 @@ class Options:
     batch_wait: float = 0.0  # seconds a batch waits for more
     access_log: bool = False
     limits: Limits = field(default_factory=Limits)
+
+    @property
+    def runtime(self) -> Runtime:
+        """Where a worker computes."""
+        return Runtime(threads=self.threads, device=self.device or "auto")
 
 
 @dataclass(frozen=True)
@@ -82,18 +88,16 @@ class Worker:
 
     def warm_up(self, served: Served) -> None:
         """Make the first request as quick as any other."""
-        if served.has_encoder:
+        if served.model.has_encoder:
             limit_torch(self.options.threads)
-        for member in members(served.model):
-            member.tfidf_.threads = self.options.threads
-        served.answer([Piece(["a first text"], Question())], self.options.threads)
+        served.answer([Piece(["a first text"], Question())], self.options.runtime)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
         """What the batcher asks, in its thread: a batch may be for two models, the old and the new."""
         answers: dict[int, list[Any]] = {}
         for served in {id(piece.options.served): piece.options.served for piece in pieces}.values():
             own = [n for n, piece in enumerate(pieces) if piece.options.served is served]
-            made = served.answer([pieces[n] for n in own], self.options.threads)
+            made = served.answer([pieces[n] for n in own], self.options.runtime)
             answers |= dict(zip(own, made, strict=True))
         return [answers[number] for number in range(len(pieces))]
 
@@ -155,14 +159,14 @@ class Worker:
                 return False
             self.served = made
             self.measures.swaps.inc()
-            log.info("now serving the new model, %s labels", len(made.model.classes_))
+            log.info("now serving the new model, %s labels", len(made.model.classes))
             return True
 
     def open_again(self, before: Served) -> Served | None:
         """The model in the folder, ready to answer, if it is another one."""
         if mark_of(self.options.folder) == before.mark:
             return None
-        made = Served(self.options.folder, self.options.device)
+        made = Served(self.options.folder, self.options.runtime)
         made.prepare()
         self.warm_up(made)
         return made

@@ -54,7 +54,7 @@ def parse_sizes(name: str, spec: str, example: str) -> LevelSizes:
 
 
 def parse_tree(spec: str) -> LevelSizes:
-    """Level sizes of a label tree, without any for ``auto`` and ``flat``; the labels are its last level."""
+    """Level sizes of a label tree; none for ``auto`` and ``flat``. The labels are its last level."""
     if spec in ("auto", "flat"):
         return LevelSizes((), True)
     return parse_sizes("tree", spec, "level sizes that end in L, such as 16-256-L, or auto, or flat")

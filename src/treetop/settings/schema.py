@@ -68,7 +68,7 @@ class LinearSettings:
     )
     sublinear: bool = text(True, "use 1 + ln(count) instead of the count")
     stop_words: tuple[str, ...] = text((), "words removed before n-grams are formed")
-    lowercase: bool = text(True, "fold case")
+    lowercase: bool = text(True, "convert all text to lower case")
     shortest_word: int = text(1, "minimum number of characters of a word", at_least=1)
     tree: str = label_tree(
         "auto",
@@ -193,7 +193,7 @@ class TransformerSettings(LinearSettings):
     )
     first_tree: str = tuning(
         "auto",
-        "level sizes of the preliminary tree, such as 16-256-L; without the L the labels themselves are "
+        "level sizes of the preliminary tree, such as 16-256-L; without the L the labels are "
         "left to the rankers",
         parse=parse_first_tree,
     )

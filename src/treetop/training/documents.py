@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import Features
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
 from treetop.training.inputs import read_labels, read_weights
 from treetop.training.run import Run, data_fingerprint
-
-X_ = TypeVar("X_", Features, None)
-Texts = TypeVar("Texts", list[str], None)
 
 
 @dataclass(frozen=True)
@@ -62,7 +58,8 @@ def read_documents(
             f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
         )
     counts = read_weights(weights, len(texts))
-    _, Y, counts, texts = keep_weighted(None, Y, counts, texts)
+    if counts is not None and (rows := counted_rows(counts)) is not None:
+        texts, Y, counts = [texts[row] for row in rows], Y[rows], counts[rows]
     if validation is not None:
         held_texts = checked_texts(validation[0])
         held = align(validation[1], classes, unseen=False, input_name="validation labels")
@@ -87,16 +84,9 @@ def read_documents(
     )
 
 
-def keep_weighted(
-    X: X_, Y: sp.csr_matrix, weights: np.ndarray | None, texts: Texts
-) -> tuple[X_, sp.csr_matrix, np.ndarray | None, Texts]:
-    """Features, labels, weights and texts of the documents whose weight is not 0."""
-    if weights is None or weights.all():
-        return X, Y, weights, texts
-    kept = np.flatnonzero(weights)
-    X = X if X is None else X[kept]
-    texts = texts if texts is None else [texts[row] for row in kept]
-    return X, Y[kept], weights[kept], texts
+def counted_rows(weights: np.ndarray | None) -> np.ndarray | None:
+    """Rows of the documents whose weight is not 0; None if that is all of them."""
+    return None if weights is None or weights.all() else np.flatnonzero(weights)
 
 
 def held_rows(documents: int, share: float, seed: int) -> np.ndarray:

@@ -63,13 +63,3 @@ def never_wait(model: nn.Module) -> None:
     config: Any = model.config
     if config._attn_implementation == "sdpa":
         config._attn_implementation = NAME
-
-
-def use_fused_attention(model: nn.Module) -> nn.Module:
-    """Exchange MPNet's attention; other families have theirs from the library."""
-    config: Any = model.config
-    if config.model_type == "mpnet":
-        from treetop.features.encoders import mpnet
-
-        mpnet.fuse(model)
-    return model

@@ -25,7 +25,7 @@ class TextEncoder(Protocol):
         """Vectors of texts, float32, one row per text."""
 
     def place(self, runtime: Runtime) -> None:
-        """Move to the device, and compute in the precision, that `runtime` names, unless that is auto."""
+        """Move to the device and compute in the precision of `runtime`, unless those are auto."""
 
     def save(self, folder: Path) -> None:
         """Write the encoder to a new folder."""

@@ -13,7 +13,6 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.attention import use_fused_attention
 from treetop.features.encoders.sources import explaining
 
 # What architectures call the share of values they leave out at random.
@@ -43,7 +42,12 @@ def load_model(source: str, dropout: float) -> nn.Module:
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random: always the same.
     with explaining(source), random.fork_rng(devices=[]):
         manual_seed(0)
-        return use_fused_attention(family.from_pretrained(source, config=config, dtype=float32))
+        model: nn.Module = family.from_pretrained(source, config=config, dtype=float32)
+    if config.model_type == "mpnet":  # other families have fused attention from the library
+        from treetop.features.encoders import mpnet
+
+        mpnet.fuse(model)
+    return model
 
 
 def check_is_encoder(source: str, config: Any) -> None:

@@ -138,7 +138,7 @@ class Encoder(nn.Module):
         return self._copy[0]
 
     def place(self, runtime: Runtime) -> None:
-        """Move to the device, and compute in the precision, that `runtime` names, unless that is auto."""
+        """Move to the device and compute in the precision of `runtime`, unless those are auto."""
         device = next(self.parameters()).device
         if runtime.device != "auto" and (asked := pick_device(runtime.device)).type != device.type:
             self._copy, self._replay = [], None

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from treetop.errors import TreetopError
-from treetop.training.run import Run, check_run
+from treetop.settings.schema import LinearSettings
+from treetop.training.run import Run, Stage, check_run
 
 DATA = "0123456789abcdef" * 2
 OTHER = "f" * 32
@@ -21,8 +22,12 @@ def train(folder, data=DATA, **options):
     """A run of two stages; the values that they made or read back."""
     run = Run(folder, data, **options)
     made = [
-        run.stage(name, {}, after, lambda: {"values": np.frombuffer(os.urandom(8), np.uint8)})
-        for name, after in (("tokens", ["data"]), ("level-12", ["tokens"]))
+        run.stage(
+            Stage(name, (), after),
+            LinearSettings(),
+            lambda _: {"values": np.frombuffer(os.urandom(8), np.uint8)},
+        )
+        for name, after in (("tokens", ("data",)), ("level-12", ("tokens",)))
     ]
     return [arrays["values"].tolist() for arrays in made]
 

@@ -28,7 +28,7 @@ def test_save_and_load_a_folder(model, tmp_path):
     assert again.predict(["blue sky"]) == model.predict(["blue sky"])
     again.save_pretrained(tmp_path / "m")  # over itself
     assert treetop.from_pretrained(tmp_path / "m").predict(["red"]) == model.predict(["red"])
-    with pytest.raises(TreetopError, match="holds a XRLinear, not a XRTransformer"):
+    with pytest.raises(TreetopError, match="holds the model 'xr-linear', not 'xr-transformer'"):
         treetop.XRTransformer.from_pretrained(tmp_path / "m")
     with pytest.raises(TreetopError, match=r"config.json is missing"):
         treetop.from_pretrained(tmp_path)
@@ -140,6 +140,6 @@ def test_the_missing_package_is_named(model, tmp_path, monkeypatch):
         TreetopError, match=r"huggingface_hub is not.*: pip install 'treetop-xmc\[hub\]'"
     ):
         model.push_to_hub("a/b")
-    with pytest.raises(TreetopError, match=r"pip install 'treetop\[hub\]'"):
+    with pytest.raises(TreetopError, match=r"pip install 'treetop-xmc\[hub\]'"):
         model.save_pretrained(tmp_path / "m", push_to_hub=True)
     assert not (tmp_path / "m").exists()

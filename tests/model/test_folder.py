@@ -16,7 +16,7 @@ import treetop
 from treetop.errors import TreetopError
 from treetop.model import layout
 from treetop.runtime.arrays import read_arrays, write_arrays
-from treetop.settings.notation import TITLES
+from treetop.settings.auto import TITLES
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
@@ -53,10 +53,13 @@ def test_a_loaded_model_predicts_the_same(model, folder):
     again = treetop.load(folder)
     assert again.predict(TEXTS) == model.predict(TEXTS)
     assert list(again.classes_) == list(model.classes_)
-    # a loaded model knows what `auto` and null came to
-    decided = {name: getattr(model.settings_, name) for name in ("lambda_", "alpha", "cost_sensitive")}
-    assert None not in decided.values()
-    assert again.get_params() == {**model.get_params(), "ngrams": TITLES, **decided}
+    # a loaded model knows what `auto` and null came to, and nothing of the machine it was trained on
+    decided = dict(vars(model.settings_))
+    assert model.get_params()["threads"] == 1
+    assert again.get_params() == {**decided, "threads": None}
+    assert decided["ngrams"] == TITLES
+    assert (decided["tree"], decided["bias"], decided["score_transform"]) == ("flat", 1.0, "sigmoid")
+    assert None not in [decided[name] for name in ("lambda_", "alpha", "cost_sensitive")]
     assert (folder / "README.md").read_text().count("# A treetop model") == 1
 
 
@@ -258,7 +261,7 @@ def test_a_file_added_while_the_model_is_written_survives(model, folder, monkeyp
         write_config(*arguments)
         (folder / "notes.txt").write_text("mine")
 
-    monkeypatch.setattr(store, "write_config", slowly)
+    monkeypatch.setattr(layout, "write_config", slowly)
     with pytest.raises(TreetopError, match=r"holds notes\.txt"):
         model.save(folder)
     assert (folder / "notes.txt").read_text() == "mine"
@@ -271,7 +274,7 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monk
     def full_disk(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store, "write_config", full_disk)
+    monkeypatch.setattr(layout, "write_config", full_disk)
     with pytest.raises(TreetopError, match=r"cannot be written \(No space left on device"):
         model.save(folder)
     assert (folder / "config.json").read_text() == before
@@ -279,7 +282,7 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monk
 
 
 def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monkeypatch):
-    monkeypatch.setattr(store, "exchange", lambda *_: False)
+    monkeypatch.setattr(layout, "exchange", lambda *_: False)
     model.save(folder, {"P@1": 0.5})
     assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
     assert os.listdir(folder.parent) == ["model"]

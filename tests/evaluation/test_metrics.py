@@ -17,7 +17,9 @@ from treetop.errors import TreetopError
 from treetop.evaluation import metrics
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
-SCORE_TRANSFORMS = sp.csr_matrix(np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]]))
+SCORE_TRANSFORMS = sp.csr_matrix(
+    np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]])
+)
 
 
 def test_a_case_done_by_hand():

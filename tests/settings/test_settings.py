@@ -1,0 +1,243 @@
+import inspect
+import json
+
+import numpy as np
+import pytest
+
+import treetop
+from treetop.errors import TreetopError
+from treetop.fields import documented_fields, facts_of
+from treetop.ranking.combining import COMBINE
+from treetop.runtime import Runtime
+from treetop.settings import names, notation, presets
+from treetop.settings.declared import UndeclaredSettingError, declared
+from treetop.settings.making import (
+    PARAMETERS,
+    TRANSFORMER,
+    check_parameters,
+    from_json,
+    make_settings,
+    to_json,
+)
+from treetop.settings.schema import LinearSettings, TransformerSettings
+
+
+def test_settings_go_through_json_and_back():
+    settings = make_settings({"alpha": 0.25, "stop_words": ["a", "b"]})
+    assert from_json(json.loads(json.dumps(to_json(settings))), LinearSettings) == settings
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_every_preset_is_valid(name):
+    kind = presets.kind_of(name)
+    check_parameters(kind, presets.settings_of(name))
+    if "ensemble" in presets.read(name):
+        members, combine = presets.ensemble_of(name)
+        assert len(members) == 3
+        assert combine in COMBINE
+        for member in members:
+            check_parameters(kind, {**presets.settings_of(name), **member})
+
+
+def test_the_papers_table_of_hyperparameters():
+    """Table 7: preliminary and refined tree, learning rate, steps, tokens, α, λ."""
+    rows = {
+        "eurlex-4k": ("16-256-L", "4-32-256-L", 5e-5, "2400 steps", 128, 1.0, 0.5),
+        "wiki10-31k": ("128-2048-L", "8-128-2048-L", 1e-4, "4000 steps", 256, 0.25, 0.25),
+        "amazoncat-13k": ("128-1024-L", "128-1024-L", 1e-4, "45000 steps", 256, 2.0, 2.0),
+        "wiki-500k": ("64-512-4096-32768", "8-256-8192-L", 1e-4, "60000 steps", 128, 0.25, 0.25),
+        "amazon-670k": ("128-2048-32768", "8-256-8192-L", 1e-4, "20000 steps", 128, None, 1.0),
+        "amazon-3m": ("128-2048-32768", "8-256-8192-L", 1e-4, "30000 steps", 128, 0.125, 0.125),
+    }
+    for name, (first, refined, rate, steps, tokens, alpha, lambda_) in rows.items():
+        made = make_settings(presets.settings_of(name), TransformerSettings)
+        assert (made.first_tree, made.tree, made.budget) == (first, refined, steps)
+        assert (made.learning_rate, made.max_length) == (rate, tokens)
+        assert made.lambda_ == made.tune_lambda == lambda_
+        assert made.cost_sensitive == made.tune_cost_sensitive == (alpha is not None)
+        assert alpha is None or made.alpha == made.tune_alpha == alpha
+        assert (made.dense_weight, made.center, made.head_learning_rate, made.trees) == (
+            1.0,
+            False,
+            None,
+            1,
+        )
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        ("word:1-2", [("word", (1, 2), None)]),
+        ("word:1-2 + char:3", [("word", (1, 2), None), ("char", (3, 3), None)]),
+        ("word:1-2@300", [("word", (1, 2), 300)]),
+    ],
+)
+def test_ngrams(spec, expected):
+    assert notation.parse_views(spec) == [expected]
+
+
+def test_trees_that_count_different_things():
+    settings = LinearSettings(ngrams="word:1 + char:3 | word:1 | char:3@9", trees=3)
+    assert [(one.unit, one.first) for one in settings.analysers()] == [
+        ("word", None),
+        ("char", None),
+        ("char", 9),
+    ]
+    assert settings.views() == [[0, 1], [0], [2]]
+    fewer = LinearSettings(ngrams="word:1|char:3", trees=1)
+    assert [one.unit for one in fewer.analysers()] == ["word"]
+    assert fewer.views() == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"alhpa": 1}, "unknown setting 'alhpa': did you mean 'alpha'?"),
+        ({"alpha": "big"}, "alpha is 'big': it must be of type float"),
+        ({"alpha": 0}, "alpha is 0: it must be above 0"),
+        ({"beam": True}, "beam is True: it must be of type int"),
+        ({"loss": "l2"}, "loss is 'l2': choose one of squared-hinge, hinge, logistic"),
+        ({"ngrams": "words 1"}, "ngrams 'words 1' is not understood"),
+        ({"ngrams": "word:3-1"}, "is not understood"),
+        ({"ngrams": "word:1@0"}, "word:1@400 for the first 400 characters"),
+        ({"ngrams": "word:1|"}, "ngrams '' is not understood"),
+        ({"branching": 1}, "branching is 1: it must be at least 2"),
+        ({"max_weights": -3}, "max_weights is -3: it must be at least 1"),
+        ({"seed": -1}, "seed is -1: it must be at least 0"),
+        ({"lambda_": float("nan")}, "lambda_ is nan: it must be a finite number"),
+        ({"tree": "typo"}, "tree 'typo' is not understood: write level sizes that end in L"),
+        ({"tree": "16-8-L"}, "tree '16-8-L': level sizes must grow towards the labels"),
+        ({"tree": "0-L"}, "tree '0-L' is not understood"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(values, message):
+    with pytest.raises(TreetopError) as error:
+        make_settings(values)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_preset():
+    with pytest.raises(TreetopError, match="unknown preset 'fest': choose one of xr-linear"):
+        presets.settings_of("fest")
+    with pytest.raises(TreetopError, match="preset 'frozen' is for xr-transformer, not for xr-linear"):
+        presets.settings_of("frozen", "xr-linear")
+    with pytest.raises(TreetopError, match="names no ensemble"):
+        presets.ensemble_of("fast")
+
+
+def test_assignments():
+    assert notation.parse_assignment("alpha=0.5") == ("alpha", 0.5)
+    assert notation.parse_assignment("tree=4-L") == ("tree", "4-L")
+    assert notation.parse_assignment("max_features=null") == ("max_features", None)
+    with pytest.raises(TreetopError, match="write name=value"):
+        notation.parse_assignment("alpha")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"weight_decay": -1}, "weight_decay is -1: it must be at least 0"),
+        ({"dropout": 1.0}, "dropout is 1.0: it must be below 1"),
+        ({"budget": "five"}, "budget 'five' is not understood"),
+        ({"first_tree": "big"}, "first_tree 'big' is not understood"),
+        ({"threads": -5}, "threads is -5: it must be at least 1"),
+        ({"precision": "fp8"}, "precision is 'fp8': choose one of auto, fp32, bf16"),
+        ({"checkpoint_minutes": 0}, "checkpoint_minutes is 0: it must be above 0"),
+    ],
+)
+def test_nonsense_is_refused_before_any_work_starts(values, message):
+    with pytest.raises(TreetopError) as error:
+        treetop.XRTransformer(**values).fit(["a text"], [["label"]])
+    assert message in str(error.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    settings = make_settings(
+        {
+            "beam": np.int64(5),
+            "alpha": np.float32(0.5),
+            "balanced": np.bool_(False),
+            "max_df": np.float64(1),
+        }
+    )
+    assert (settings.beam, settings.alpha, settings.balanced, settings.max_df) == (5, 0.5, False, 1.0)
+    assert [type(value) for value in (settings.beam, settings.alpha, settings.balanced)] == [
+        int,
+        float,
+        bool,
+    ]
+    assert Runtime(threads=np.int32(2)).threads == 2
+
+
+@pytest.mark.parametrize(
+    ("foreign", "ours"),
+    [
+        ("random_state", "seed"),
+        ("n_jobs", "threads"),
+        ("epochs", "budget"),
+        ("class_weight", "cost_sensitive"),
+        ("max_iter", "passes"),
+        ("lr", "learning_rate"),
+        ("batch_size", "batch"),
+        ("ngram_range", "ngrams"),
+        ("beam_size", "beam"),
+    ],
+)
+def test_names_of_other_libraries_are_known(foreign, ours):
+    with pytest.raises(TreetopError, match=f"unknown setting '{foreign}': did you mean '{ours}'"):
+        treetop.XRTransformer(**{foreign: 1})
+
+
+def test_a_hint_names_a_setting_that_the_model_has():
+    known = set(TRANSFORMER.defaults)
+    assert set(names.ELSEWHERE.values()) <= known
+    assert not set(names.ELSEWHERE) & known
+    with pytest.raises(TreetopError) as error:
+        treetop.XRLinear(lr=0.1)  # XRLinear has no learning rate
+    assert "learning_rate" not in str(error.value)
+    with pytest.raises(TreetopError, match=r"unknown setting 'preset': use XRLinear\.from_preset"):
+        treetop.XRLinear(preset="fast")
+
+
+def test_the_old_name_of_a_setting_still_works_and_says_so():
+    with pytest.warns(FutureWarning, match="threshold is now called prune_below"):
+        model = treetop.XRLinear(threshold=0.5)
+    assert model.prune_below == 0.5
+    with pytest.warns(FutureWarning, match="threshold is now called prune_below"):
+        assert model.set_params(threshold=0.2).prune_below == 0.2
+    assert from_json({"threshold": 0.3, "threads": 4}, LinearSettings).prune_below == 0.3
+
+
+def test_every_setting_says_what_it_does():
+    for kind in (LinearSettings, TransformerSettings, Runtime):
+        for name, one in documented_fields(kind).items():
+            assert len(facts_of(one).help) > 10, name
+
+
+@pytest.mark.parametrize("estimator", [treetop.XRLinear, treetop.XRTransformer])
+def test_constructors_show_their_parameters(estimator):
+    shown = inspect.signature(estimator).parameters
+    assert {name: one.default for name, one in shown.items()} == PARAMETERS[estimator.kind].defaults
+
+
+def test_a_stage_reads_only_what_it_declares():
+    settings = declared(LinearSettings(beam=7), ("beam", "trees", "ngrams"), "rankers")
+    assert settings.beam == 7
+    assert settings.views() == []
+    with pytest.raises(
+        UndeclaredSettingError, match="the stage rankers reads leaf without declaring it"
+    ):
+        settings.leaf
+    with pytest.raises(UndeclaredSettingError, match="reads min_df"):
+        declared(LinearSettings(ngrams="word:1"), ("trees", "ngrams"), "words").analysers()
+
+
+def test_runtimes_are_changed_by_making_new_ones():
+    runtime = Runtime(threads=2)
+    assert runtime.changed(threads=None) is runtime
+    assert runtime.changed(device="cpu") == Runtime(threads=2, device="cpu")
+    with pytest.raises(AttributeError):
+        runtime.threads = 3
+    with pytest.raises(TreetopError, match="several processes or a cluster is not supported yet"):
+        Runtime(processes=2)
