@@ -17,6 +17,7 @@ test: lint types unit site wheel
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples docs
 	$(BIN)/ruff format --check src tests benchmarks examples docs
+	$(BIN)/lint-imports --no-cache
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
@@ -61,6 +62,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python docs/generate_settings.py
+	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_commands.py
 	$(BIN)/python docs/pictures.py
 

@@ -24,7 +24,7 @@ import scipy.sparse as sp
 
 from treetop.data import open_data
 from treetop.evaluation import metrics
-from treetop.features.words.tfidf import Tfidf
+from treetop.features.words.tfidf import fit_tfidf
 from treetop.labels.vocabulary import vocabulary_of
 from treetop.settings.parts import Analyser
 
@@ -50,10 +50,10 @@ def prepare(source: Path, work: Path) -> None:
     sp.save_npz(work / "Y.trn.npz", vocabulary.encode(train.labels))
     sp.save_npz(work / "Y.tst.npz", vocabulary.extended(test.labels).encode(test.labels))
     for name, ngrams in (("X", (1, 2)), ("U", (1, 1))):
-        vectorizer = Tfidf([Analyser(ngrams=ngrams, min_df=least, max_features=500_000)])
-        X = vectorizer.fit_transform(train.texts)
+        analyser = Analyser(ngrams=ngrams, min_df=least, max_features=500_000)
+        tfidf, X = fit_tfidf([analyser], train.texts)
         sp.save_npz(work / f"{name}.trn.npz", X)
-        sp.save_npz(work / f"{name}.tst.npz", vectorizer.transform(test.texts))
+        sp.save_npz(work / f"{name}.tst.npz", tfidf.transform(test.texts))
         write_xmlrepo(work / f"{name}.trn.txt", X, vocabulary.encode(train.labels))
     for name, split in (("train", train), ("test", test)):
         (work / f"{name}.txt").write_text("".join(f"{t}\n" for t in split.texts), "utf-8")

@@ -1,28 +1,42 @@
-"""docs/settings.md from `treetop.settings.schema`: names, defaults and the comments beside them."""
+"""docs/settings.md from `treetop.settings.schema` and `Runtime`: names, types, defaults and help."""
 
-import inspect
-import re
+from dataclasses import Field
 from pathlib import Path
+from typing import Any
 
+from treetop.fields import documented_fields, facts_of
+from treetop.runtime import Runtime
 from treetop.settings import presets
-from treetop.settings import schema as config
+from treetop.settings.schema import LinearSettings, TransformerSettings
 
 TARGET = Path(__file__).with_name("settings.md")
-FIELD = re.compile(r"^    (\w+): (.+?) = (.+?)  # (.+)$")
-PLAIN = re.compile(r"^    (\w+): (.+?) = (.+?)$")
 
 
-def table(settings: type) -> list[str]:
-    """Rows of the table, one a field."""
-    lines = ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"]
-    for line in inspect.getsource(settings).split("def ")[0].splitlines():
-        if line.startswith("    # "):
-            lines.append(f"| **{line.strip('# ')}** | | | |")
-        elif match := FIELD.match(line) or PLAIN.match(line):
-            name, kind, default, meaning = (*match.groups(), "")[:4]
-            kind, meaning = kind.replace("|", "or"), meaning.replace("|", "\\|")
-            lines.append(f"| `{name}` | {kind} | `{default}` | {meaning} |")
+def table(rows: dict[str, Field[Any]]) -> list[str]:
+    """Rows of the table, one per field, under the headings of their sections."""
+    lines, section = ["| setting | type | default | meaning |", "| --- | --- | --- | --- |"], ""
+    for name, one in rows.items():
+        facts = facts_of(one)
+        if facts.section and facts.section != section:
+            section = facts.section
+            lines.append(f"| **{section}** | | | |")
+        told = all(choice in facts.help for choice in facts.choices)
+        choices = "" if told else f" ({', '.join(facts.choices)})"
+        meaning = (facts.help + choices).replace("|", "\\|")
+        lines.append(
+            f"| `{name}` | {str(one.type).replace('|', 'or')} | `{one.default!r}` | {meaning} |"
+        )
     return lines
+
+
+def own(kind: type, base: type) -> dict[str, Field[Any]]:
+    """Fields of `kind` that `base` lacks, or that have another default there."""
+    known = documented_fields(base)
+    return {
+        name: one
+        for name, one in documented_fields(kind).items()
+        if name not in known or known[name].default != one.default
+    }
 
 
 def document() -> str:
@@ -36,11 +50,19 @@ def document() -> str:
         "",
         "## XRLinear and XRTransformer",
         "",
-        *table(config.LinearSettings),
+        *table(documented_fields(LinearSettings)),
         "",
         "## XRTransformer only",
         "",
-        *table(config.TransformerSettings),
+        *table(own(TransformerSettings, LinearSettings)),
+        "",
+        "## Runtime",
+        "",
+        "Where the work is done: never saved with a model. Fields of `treetop.Runtime`, which `fit`,",
+        "`predict`, `load` and `serve` take as `runtime=`; the constructors and `--set` take `threads` and,",
+        "for XRTransformer, those from `device` to `tensorboard`.",
+        "",
+        *table(documented_fields(Runtime)),
         "",
         "## Presets",
         "",
@@ -48,10 +70,13 @@ def document() -> str:
         "| --- | --- | --- | --- |",
     ]
     for name in presets.names():
-        found = presets.read(name)
-        listed = ", ".join(f"`{key}={value!r}`" for key, value in found["settings"].items())
-        listed = "; ".join(filter(None, [f"as `{found['like']}`" if "like" in found else "", listed]))
-        lines.append(f"| `{name}` | {found['model']} | {found['about']} | {listed or 'the defaults'} |")
+        preset = presets.read(name)
+        listed = ", ".join(f"`{key}={value!r}`" for key, value in preset["settings"].items())
+        base = f"as `{preset['like']}`" if "like" in preset else ""
+        listed = "; ".join(filter(None, [base, listed]))
+        lines.append(
+            f"| `{name}` | {preset['model']} | {preset['about']} | {listed or 'the defaults'} |"
+        )
     return "\n".join(lines) + "\n"
 
 

@@ -4,18 +4,19 @@ import ast
 import importlib.util
 import re
 import subprocess
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
+from treetop.fields import documented_fields
+from treetop.runtime import Runtime
 from treetop.settings import presets
-from treetop.settings import schema as config
+from treetop.settings.schema import LinearSettings, TransformerSettings
 
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("name", ["settings", "commands"])
+@pytest.mark.parametrize("name", ["settings", "commands", "keywords"])
 def test_generated_pages_are_those_of_the_code(name):
     spec = importlib.util.spec_from_file_location("made", ROOT / "docs" / f"generate_{name}.py")
     made = importlib.util.module_from_spec(spec)
@@ -23,10 +24,10 @@ def test_generated_pages_are_those_of_the_code(name):
     assert made.TARGET.read_text("utf-8") == made.document()
 
 
-@pytest.mark.parametrize("kind", [config.LinearSettings, config.TransformerSettings])
+@pytest.mark.parametrize("kind", [LinearSettings, TransformerSettings, Runtime])
 def test_the_page_of_settings_has_every_default(kind):
     rows = (ROOT / "docs" / "settings.md").read_text("utf-8")
-    for one in fields(kind):
+    for one in documented_fields(kind).values():
         shown = re.findall(rf"^\| `{one.name}` \| [^|]+ \| `(.+?)` \|", rows, re.M)
         assert one.default in [ast.literal_eval(default) for default in shown], one.name
 

@@ -72,7 +72,9 @@ def test_a_forest_averages_its_trees(numpy_docs):
     found = model.predict_scores(train.texts[:5], k=3)
     labels = len(model.classes_)
     everything = [
-        ranker.predict(model.model_.features(train.texts[:5], treetop.Runtime()), labels, 1, 100).toarray()
+        ranker.predict(
+            model.model_.features(train.texts[:5], treetop.Runtime()), labels, 1, 100
+        ).toarray()
         for ranker in model.rankers_
     ]
     mean = np.mean(everything, axis=0)

@@ -5,21 +5,22 @@ from common import THREADS, TOP, Clock
 
 import treetop
 from treetop.features.hybrid import features
-from treetop.features.words.tfidf import Tfidf
+from treetop.features.words.tfidf import fit_tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.pifa import pifa
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
+from treetop.settings.notation import tree_sizes
 from treetop.settings.parts import Analyser, RankerSettings
 
 
 def tfidf(folder, options):
     texts = common.texts(folder, "train")
     analyser = Analyser(ngrams=(1, 2), min_df=options["min_df"], max_features=500_000)
-    vectorizer, clock = Tfidf([analyser], THREADS), Clock()
-    X = clock("tfidf", vectorizer.fit_transform, texts)
+    clock = Clock()
+    _, X = clock("tfidf", fit_tfidf, [analyser], texts, THREADS)
     common.answer(seconds=clock.seconds, features=X.shape[1], peak_mb=common.peak_mb())
 
 
@@ -27,7 +28,7 @@ def linear(folder, options):
     X, Y = features(common.load(folder, "X.trn")), common.load(folder, "Y.trn")
     loaded_mb, clock = common.peak_mb(), Clock()
     Z = clock("pifa", pifa, X, Y, THREADS)
-    sizes = trees.shape_of(options["tree"], Y.shape[1])
+    sizes = tree_sizes(options["tree"], Y.shape[1])
     tree = clock("tree", trees.balanced_tree, Z, sizes, 20, 0, THREADS, 256)
     del Z
     # The problem libpecos solves by default: C = 1, no bias, negatives from true parents.

@@ -9,6 +9,7 @@ from typing import Any, Self, Unpack, cast
 from treetop.base import FittedMixin
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
+from treetop.features.encoders.opening import TextEncoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import is_text, read_features
 from treetop.features.words.tfidf import fit_tfidf
@@ -132,6 +133,17 @@ class XRTransformer(Learner):
 
     def __init__(self, **settings: Unpack[TransformerKeywords]) -> None:
         super().__init__(**settings)
+
+    @property
+    def encoder_(self) -> TextEncoder:
+        """The encoder; that of a loaded model is opened when it is first needed."""
+        assert self.model_.feature_map.encoder is not None
+        return self.model_.feature_map.encoder.open(self._own_runtime())
+
+    @property
+    def history_(self) -> tuple[dict[str, Any], ...]:
+        """Losses and validation results of fine-tuning, step by step."""
+        return self.model_.history
 
     def fit(
         self,

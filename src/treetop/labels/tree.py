@@ -102,29 +102,6 @@ def from_parents(parents: Sequence[np.ndarray]) -> Tree:
     return Tree(tuple(pointers), order)
 
 
-def shape_of(spec: str, labels: int) -> list[int]:
-    """Level sizes K[1] … K[D-1] from text such as ``16-256-L``; levels of L or more are left out."""
-    parts = spec.split("-")
-    if parts[-1] not in ("L", str(labels)) or not all(part.isdigit() for part in parts[:-1]):
-        raise TreetopError(
-            f"tree {spec!r} is not understood: write level sizes that end in L, such as 16-256-L"
-        )
-    sizes = [int(part) for part in parts[:-1]]
-    if sizes != sorted(sizes) or 0 in sizes:
-        raise TreetopError(f"tree {spec!r}: level sizes must grow towards the labels")
-    return [size for size in sizes if 1 < size < labels]
-
-
-def shape_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
-    """Level sizes K[1] … K[D-1] so that clusters hold at most `leaf` labels and nodes `branching`."""
-    sizes: list[int] = []
-    nodes = -(-labels // leaf)
-    while nodes > 1:
-        sizes.insert(0, nodes)
-        nodes = -(-nodes // branching) if nodes > branching else 1
-    return sizes
-
-
 def balanced_tree(
     Z: Features, sizes: list[int], passes: int, seed: int, threads: int, largest: int | None
 ) -> Tree:
