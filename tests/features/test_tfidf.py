@@ -136,7 +136,7 @@ def test_an_analyser_of_beginnings_sees_nothing_else(unit):
     whole, cut = Analyser(unit=unit, ngrams=(1, 2)), Analyser(unit=unit, ngrams=(1, 2), first=12)
     ours, twin = Tfidf([cut]), Tfidf([whole])
     X = ours.fit_transform(TEXTS)
-    expected = twin.fit_transform([tokens.beginning(text, 12) for text in TEXTS])
+    expected = twin.fit_transform([tokens.cut_at_word(text, 12) for text in TEXTS])
     assert ours.feature_names() == twin.feature_names()
     np.testing.assert_array_equal(X.toarray(), expected.toarray())
     np.testing.assert_array_equal(ours.transform(TEXTS).toarray(), X.toarray())
@@ -154,7 +154,7 @@ def test_an_analyser_of_beginnings_sees_nothing_else(unit):
     ],
 )
 def test_a_beginning_ends_with_a_whole_word(text, expected):
-    assert tokens.beginning(text, 10) == expected
+    assert tokens.cut_at_word(text, 10) == expected
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -192,17 +192,6 @@ def test_streams_spools_and_threads_give_the_same(monkeypatch):
     assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20
 
 
-def test_features_can_be_looked_up():
-    ours = Tfidf([Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(2, 2))]).fit(TEXTS)
-    feature = ours.find_feature("the cat")
-    assert feature is not None
-    assert ours.feature_name(feature) == "the cat"
-    assert ours.find_feature("no such") is None
-    pair = ours.find_feature("ca", analyser=1)
-    assert pair is not None
-    assert ours.feature_name(pair) == "ca"
-
-
 def test_arrays_bring_back_the_same_vectorizer():
     analysers = (Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3)))
     ours = Tfidf(analysers)
@@ -238,7 +227,7 @@ def test_the_tables_of_the_package_are_those_of_unicode():
     with np.load(unicode.FILE) as tables:
         kept = {name: tables[name] for name in tables.files}
     if unicodedata.unidata_version == "14.0.0":
-        for name, values in unicode.measure().items():
+        for name, values in unicode.tables_of_python().items():
             np.testing.assert_array_equal(kept[name], values)
     classes = unicode.character_classes()
     assert classes[ord("a")] == classes[ord("漢")] == classes[ord("9")] == 1

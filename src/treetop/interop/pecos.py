@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.data.dataset import check_names
+from treetop.data.dataset import check_label_names
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
@@ -148,7 +148,7 @@ def filled(
     """The model with all that `fit` would have left; how often labels occurred is not known."""
     labels = ranker.tree.label_of.size
     if names is not None:
-        check_names(folder, names, labels)
+        check_label_names(folder, names, labels)
     model.settings_, model.rankers_ = settings, [Ranker(ranker.tree, ranker.weights, settings.ranker())]
     model.classes_ = np.array(names or [str(number) for number in range(labels)], dtype=object)
     model.feature_widths_, model.n_features_in_ = widths, sum(widths)

@@ -140,7 +140,7 @@ def balanced_tree(
         clusters = balanced_clusters(Z, groups, parts.tolist(), passes, seed + level, threads)
         pointers.append(np.append(0, np.cumsum(parts)))
         groups = [cluster for family in clusters for cluster in family]
-    return with_labels(pointers, groups)
+    return with_label_level(pointers, groups)
 
 
 def free_tree(
@@ -162,10 +162,10 @@ def free_tree(
             break  # labels that no pass can tell apart
         pointers.append(np.append(0, np.cumsum([len(family) for family in families])))
         groups = [cluster for family in families for cluster in family]
-    return with_labels(pointers, groups)
+    return with_label_level(pointers, groups)
 
 
-def with_labels(pointers: list[np.ndarray], groups: list[np.ndarray]) -> Tree:
+def with_label_level(pointers: list[np.ndarray], groups: list[np.ndarray]) -> Tree:
     """Complete the upper levels by the labels themselves."""
     pointers = [*pointers, np.append(0, np.cumsum([group.size for group in groups]))]
     return Tree(tuple(pointers), np.concatenate(groups).astype(np.int64))

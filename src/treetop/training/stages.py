@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.opening import is_word_vectors, open_encoder, open_tokenizer
-from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.features.hybrid import Features, features
 from treetop.features.words.tfidf import Tfidf
 from treetop.features.words.views import View
@@ -171,7 +171,9 @@ class Training:
 
         def make() -> dict[str, np.ndarray]:
             self.report.step("tokens")
-            own, held = (tokenize(tokenizer, texts, length) for texts in (data.texts, data.held_texts))
+            own, held = (
+                token_ids_of(tokenizer, texts, length) for texts in (data.texts, data.held_texts)
+            )
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
         settings = {**self._chosen(("encoder",)), "length": length, **self._encoder_files()}

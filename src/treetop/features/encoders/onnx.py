@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.runtime.extras import require
 
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
@@ -21,7 +21,7 @@ TOKENS_A_BATCH = 1 << 12
 
 
 class Tokenizer:
-    """The library below the transformers library's fast tokenizers, as `tokenize` wants it."""
+    """The library below the transformers library's fast tokenizers, as `token_ids_of` wants it."""
 
     is_fast = True
 
@@ -47,7 +47,7 @@ class OnnxEncoder:
 
     def tokens(self, texts: Iterable[str]) -> Ragged:
         """Token ids of texts, cut to the encoder's length."""
-        return tokenize(self.tokenizer, texts, self.max_length)
+        return token_ids_of(self.tokenizer, texts, self.max_length)
 
     def embed_texts(self, texts: Iterable[str]) -> np.ndarray:
         """Φ_dnn of texts."""

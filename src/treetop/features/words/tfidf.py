@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,13 +13,14 @@ from treetop.features.words.grams import GramTable, build_table, choose, count_l
 from treetop.features.words.stacking import side_by_side, stack
 from treetop.features.words.tokens import (
     Block,
+    HashTable,
     Reading,
     Spool,
     TokenTable,
     blocks_of_text,
     chain_names,
     read_corpus,
-    tokenize,
+    tokenize_texts,
 )
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
@@ -72,39 +72,43 @@ class FittedAnalyser:
 
     def read(self, texts: list[str], threads: int) -> Block:
         """Token ids of some documents."""
-        tokens = tokenize(
-            texts, reading_of(self.analyser), self.table.token_keys, self.table.token_values, threads
-        )
+        ids = HashTable(self.table.token_keys, self.table.token_values)
+        tokens = tokenize_texts(texts, reading_of(self.analyser), ids, threads)
         return Block(tokens.ids, tokens.ends, 0)
+
+    def _counts(
+        self, block: Block, starts: np.ndarray, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features of documents `first` to `last`, their counts, and where each document ends."""
+        longest = self.analyser.ngrams[1]
+        room = int(starts[last] - starts[first]) * longest
+        features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
+        ends = np.empty(last - first, np.int64)
+        written = kernel.count_features(
+            block.ids,
+            block.ends,
+            first,
+            last,
+            longest,
+            self.table.feature_of,
+            self.features,
+            self.table.gram_keys,
+            self.table.gram_values,
+            int(starts[first]),
+            features,
+            counts,
+            ends,
+        )
+        return features[:written].copy(), counts[:written].copy(), ends
 
     def rows(self, block: Block, threads: int) -> sp.csr_matrix:
         """tf-idf rows of the documents in `block`."""
-        longest = self.analyser.ngrams[1]
         starts = np.concatenate([[0], block.ends])
 
         def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, ...]:
-            first, last = task
-            room = int(starts[last] - starts[first]) * longest
-            features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
-            ends = np.empty(last - first, np.int64)
-            written = kernel.count_features(
-                block.ids,
-                block.ends,
-                first,
-                last,
-                longest,
-                self.table.feature_of,
-                self.features,
-                self.table.gram_keys,
-                self.table.gram_values,
-                int(starts[first]),
-                features,
-                counts,
-                ends,
-            )
-            features, counts = features[:written].copy(), counts[:written].copy()
-            kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))
-            return features, counts, np.diff(ends, prepend=0)
+            features, values, ends = self._counts(block, starts, *task)
+            kernel.weigh(ends, features, values, self.idf, int(self.analyser.sublinear))
+            return features, values, np.diff(ends, prepend=0)
 
         parts = parallel.over_ranges(work, block.ends.size, threads)
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
@@ -120,7 +124,13 @@ def empty_table(analyser: Analyser) -> TokenTable:
 
 
 def fit_analyser(
-    analyser: Analyser, tokens: TokenTable, spool: Spool, documents: int, threads: int, keep_rows: bool
+    analyser: Analyser,
+    tokens: TokenTable,
+    spool: Spool,
+    *,
+    documents: int,
+    threads: int,
+    keep_rows: bool,
 ) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
     """Learn the features of one analyser, and with `keep_rows` the rows of the texts too."""
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
@@ -199,25 +209,11 @@ class Tfidf:
         """Names of all features."""
         return [self.feature_name(feature) for feature in range(self.features)]
 
-    def find_feature(self, name: str, analyser: int = 0) -> int | None:
-        """The feature called `name` in one of the analysers, or None."""
-        one = self.fitted[analyser]
-        ids = one.read([name], 1).ids
-        longest = one.analyser.ngrams[1]
-        if not 0 < ids.size <= longest or (ids < 0).any():
-            return None
-        row = one.rows(Block(ids, np.array([ids.size]), 0), 1)
-        offset = sum(other.features for other in self.fitted[:analyser])
-        for feature in row.indices.tolist():
-            if self.feature_name(offset + feature) == name:
-                return int(offset + feature)
-        return None
-
     def _fit(self, texts: Iterable[str], keep_rows: bool) -> list[list[sp.csr_matrix]]:
         tables = [empty_table(analyser) for analyser in self.analysers]
         spools, documents = read_corpus(texts, tables, self.threads)
         results = [
-            fit_analyser(*one, documents, self.threads, keep_rows)
+            fit_analyser(*one, documents=documents, threads=self.threads, keep_rows=keep_rows)
             for one in zip(self.analysers, tables, spools, strict=True)
         ]
         self.fitted = tuple(fitted for fitted, _ in results)
@@ -231,8 +227,7 @@ class Tfidf:
         """Everything learned, as named arrays."""
         named: dict[str, np.ndarray] = {}
         for number, one in enumerate(self.fitted):
-            arrays: dict[str, Any] = {**vars(one.table)}
-            arrays.update({name: getattr(one, name) for name in LEARNED})
+            arrays = vars(one.table) | {name: getattr(one, name) for name in LEARNED}
             named.update({f"{number}.{name}": value for name, value in arrays.items()})
         return named
 
