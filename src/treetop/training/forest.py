@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.features.words.views import View
 from treetop.labels import tree as trees
+from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker, train_ranker
@@ -83,16 +84,16 @@ def label_features(
 ) -> Features:
     """Z."""
     as_pecos = settings.label_features == "pifa-pecos"
-    return pifa(X, Y, threads, as_pecos, settings.tree_features, weights)
+    return pifa(X, Y, threads, normalize_rows=as_pecos, largest=settings.tree_features, weights=weights)
 
 
 def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
     """The label tree that the settings describe, which is not flat."""
     labels = Z.rows
-    common = (settings.tree_passes, seed, threads, settings.tree_features)
+    kmeans = KMeans(settings.tree_passes, seed, threads, settings.tree_features)
     if settings.tree != "auto":
-        return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), *common)
+        return trees.balanced_tree(Z, trees.shape_of(settings.tree, labels), kmeans)
     if settings.balanced:
         sizes = trees.shape_by_branching(labels, settings.branching, settings.leaf)
-        return trees.balanced_tree(Z, sizes, *common)
-    return trees.free_tree(Z, settings.branching, settings.leaf, *common)
+        return trees.balanced_tree(Z, sizes, kmeans)
+    return trees.free_tree(Z, settings.branching, settings.leaf, kmeans)

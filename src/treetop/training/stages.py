@@ -17,6 +17,7 @@ from treetop.features.hybrid import Features, features
 from treetop.features.words.tfidf import Tfidf
 from treetop.features.words.views import View
 from treetop.labels import tree as trees
+from treetop.labels.kmeans import KMeans
 from treetop.labels.tree import Tree
 from treetop.model.layout import part, prefixed
 from treetop.ranking.ranker import Ranker
@@ -138,10 +139,8 @@ class Training:
                 chosen,
                 self.threads,
             )
-            largest = chosen.tree_features
-            return trees.balanced_tree(
-                Z, sizes, chosen.tree_passes, chosen.seed, self.threads, largest
-            ).arrays()
+            kmeans = KMeans(chosen.tree_passes, chosen.seed, self.threads, chosen.tree_features)
+            return trees.balanced_tree(Z, sizes, kmeans).arrays()
 
         settings = {**self._chosen(LABEL_FEATURES), "sizes": sizes}
         return Tree.from_arrays(self.run.stage("first-tree", settings, ["text-features"], make)), levels
