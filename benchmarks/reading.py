@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from treetop.data.docstrings import load_docstrings
 from treetop.data.files import lines_of
-from treetop.data.pairs import read_rows, text_of
+from treetop.data.pairs import read_rows, sparse_lines
 from treetop.runtime import parallel
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +46,7 @@ def sparse_file(path, rows=40_000, features=100):
         shape=(rows, 100_000),
     )
     Y = sp.csr_matrix(rng.random((rows, 50)) < 0.1)
-    path.write_text("\n".join(text_of(X, Y)) + "\n")
+    path.write_text("\n".join(sparse_lines(X, Y)) + "\n")
 
 
 def measure():

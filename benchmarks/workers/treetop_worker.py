@@ -8,6 +8,7 @@ from treetop.features.hybrid import features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
+from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
@@ -29,7 +30,7 @@ def linear(folder, options):
     loaded_mb, clock = common.peak_mb(), Clock()
     Z = clock("pifa", pifa, X, Y, THREADS)
     sizes = tree_sizes(options["tree"], Y.shape[1])
-    tree = clock("tree", trees.balanced_tree, Z, sizes, 20, 0, THREADS, 256)
+    tree = clock("tree", trees.balanced_tree, Z, sizes, KMeans(20, 0, THREADS, 256))
     del Z
     # The problem libpecos solves by default: C = 1, no bias, negatives from true parents.
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")

@@ -5,7 +5,7 @@ torch = pytest.importorskip("torch")
 
 from tests.tiny import FAMILIES, WORDS, save_encoder, tokenizer  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
-from treetop.features import subwords  # noqa: E402
+from treetop.features.encoders import subwords  # noqa: E402
 from treetop.features.encoders.devices import (  # noqa: E402
     DeviceRagged,
     in_fitting_parts,
@@ -84,7 +84,7 @@ def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
     monkeypatch.setattr(subwords, "CHARACTERS_A_TOKEN", 2)  # every text is cut too short at first
     texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
     known = tokenizer()
-    found = subwords.tokenize(known, texts, 12)
+    found = subwords.token_ids_of(known, texts, 12)
     for number, text in enumerate(texts):
         expected = known(text, truncation=True, max_length=12)["input_ids"]
         assert found.ids[found.ptr[number] : found.ptr[number + 1]].tolist() == expected
@@ -92,10 +92,10 @@ def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
 
 def test_many_tokens_are_mapped_from_disk(monkeypatch):
     texts = ["red apple", "green", "blue sky and sea"] * 50
-    small = subwords.tokenize(tokenizer(), texts, 8)
+    small = subwords.token_ids_of(tokenizer(), texts, 8)
     monkeypatch.setattr(subwords, "SPOOL_BYTES", 100)
     monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 7)
-    large = subwords.tokenize(tokenizer(), texts, 8)
+    large = subwords.token_ids_of(tokenizer(), texts, 8)
     assert isinstance(large.ids, np.memmap)
     np.testing.assert_array_equal(large.ids, small.ids)
     np.testing.assert_array_equal(large.ptr, small.ptr)

@@ -14,7 +14,7 @@ from sklearn.preprocessing import normalize
 from treetop.errors import TreetopError
 from treetop.features.words import tfidf, tokens, unicode
 from treetop.features.words.stacking import side_by_side
-from treetop.features.words.tfidf import Tfidf
+from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.settings.parts import Analyser
 
 TEXTS = [
@@ -64,8 +64,7 @@ def sklearn_twin(analyser: Analyser) -> TfidfVectorizer:
 
 
 def assert_same(texts, analyser, threads=2):
-    ours = Tfidf([analyser], threads)
-    X = ours.fit_transform(texts)
+    ours, X = fit_tfidf([analyser], texts, threads)
     names = ours.feature_names()
     twin = sklearn_twin(analyser)
     expected = twin.fit_transform(texts)
@@ -106,23 +105,22 @@ def test_any_text_has_the_numbers_of_scikit_learn(texts):
 def test_words_of_any_text_are_those_of_the_slow_twin(texts):
     expected = sorted({word for text in texts for word in slow_words(text)})
     if expected:
-        assert sorted(Tfidf([Analyser()], 1).fit(texts).feature_names()) == expected
+        assert sorted(fit_tfidf([Analyser()], texts, 1)[0].feature_names()) == expected
 
 
 def test_max_features_keeps_the_most_frequent_in_the_corpus():
     texts = ["a a a b", "b c", "c d", "b"]
-    assert set(Tfidf([Analyser(max_features=2)]).fit(texts).feature_names()) == {"a", "b"}
+    assert set(fit_tfidf([Analyser(max_features=2)], texts)[0].feature_names()) == {"a", "b"}
 
 
 def test_features_are_numbered_by_document_frequency():
-    names = Tfidf([Analyser()]).fit(["x y", "y", "y z", "z"]).feature_names()
+    names = fit_tfidf([Analyser()], ["x y", "y", "y z", "z"])[0].feature_names()
     assert names == ["y", "z", "x"]
 
 
 def test_stacked_analysers_are_a_feature_union_scaled_to_length_one():
     words, characters = Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3))
-    ours = Tfidf([words, characters])
-    X = ours.fit_transform(TEXTS)
+    _, X = fit_tfidf([words, characters], TEXTS)
     union = FeatureUnion([("w", sklearn_twin(words)), ("c", sklearn_twin(characters))])
     expected = normalize(union.fit_transform(TEXTS))
     assert X.shape == expected.shape
@@ -134,9 +132,8 @@ def test_stacked_analysers_are_a_feature_union_scaled_to_length_one():
 @pytest.mark.parametrize("unit", ["word", "char"])
 def test_an_analyser_of_beginnings_sees_nothing_else(unit):
     whole, cut = Analyser(unit=unit, ngrams=(1, 2)), Analyser(unit=unit, ngrams=(1, 2), first=12)
-    ours, twin = Tfidf([cut]), Tfidf([whole])
-    X = ours.fit_transform(TEXTS)
-    expected = twin.fit_transform([tokens.beginning(text, 12) for text in TEXTS])
+    ours, X = fit_tfidf([cut], TEXTS)
+    twin, expected = fit_tfidf([whole], [tokens.cut_at_word(text, 12) for text in TEXTS])
     assert ours.feature_names() == twin.feature_names()
     np.testing.assert_array_equal(X.toarray(), expected.toarray())
     np.testing.assert_array_equal(ours.transform(TEXTS).toarray(), X.toarray())
@@ -154,7 +151,7 @@ def test_an_analyser_of_beginnings_sees_nothing_else(unit):
     ],
 )
 def test_a_beginning_ends_with_a_whole_word(text, expected):
-    assert tokens.beginning(text, 10) == expected
+    assert tokens.cut_at_word(text, 10) == expected
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -170,55 +167,40 @@ def test_side_by_side_is_what_scipy_makes(rng, threads):
 
 def test_streams_spools_and_threads_give_the_same(monkeypatch):
     analyser = Analyser(ngrams=(1, 3), min_df=2)
-    expected = Tfidf([analyser], 1).fit_transform(TEXTS * 20)
+    _, expected = fit_tfidf([analyser], TEXTS * 20, 1)
     monkeypatch.setattr(tokens, "BLOCK_BYTES_A_THREAD", 100)
     monkeypatch.setattr(tokens, "SPOOL_BYTES", 500)
-    streamed = Tfidf([analyser], 3)
     spool = tokens.Spool(100)
     block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
     spool.append(block)
     spool.append(block)
     assert all((kept.ids == block.ids).all() for kept in spool.blocks)
-    X = streamed.fit_transform(text for text in TEXTS * 20)
+    streamed, X = fit_tfidf([analyser], (text for text in TEXTS * 20), 3)
     np.testing.assert_array_equal(X.toarray(), expected.toarray())
-    both = Tfidf([analyser, Analyser(first=9)], 3)
-    twin = Tfidf([analyser, Analyser(first=9)], 1).fit_transform(TEXTS * 20)
-    np.testing.assert_array_equal(
-        both.fit_transform(text for text in TEXTS * 20).toarray(), twin.toarray()
-    )
+    analysers = [analyser, Analyser(first=9)]
+    both, twin = (fit_tfidf(analysers, (text for text in TEXTS * 20), n)[1] for n in (3, 1))
+    np.testing.assert_array_equal(both.toarray(), twin.toarray())
     monkeypatch.setattr(tfidf, "blocks_of_text", lambda texts: tokens.blocks_of_text(texts, 300))
     blocks = list(streamed.transform_blocks(text for text in TEXTS * 20))
     assert len(blocks) > 5
     assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20
 
 
-def test_features_can_be_looked_up():
-    ours = Tfidf([Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(2, 2))]).fit(TEXTS)
-    feature = ours.find_feature("the cat")
-    assert feature is not None
-    assert ours.feature_name(feature) == "the cat"
-    assert ours.find_feature("no such") is None
-    pair = ours.find_feature("ca", analyser=1)
-    assert pair is not None
-    assert ours.feature_name(pair) == "ca"
-
-
 def test_arrays_bring_back_the_same_vectorizer():
     analysers = (Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3)))
-    ours = Tfidf(analysers)
-    X = ours.fit_transform(TEXTS)
-    again = Tfidf.from_arrays(analysers, ours.arrays(), 1)
+    ours, X = fit_tfidf(analysers, TEXTS)
+    again = Tfidf.from_arrays(analysers, ours.arrays())
     np.testing.assert_array_equal(again.transform(TEXTS).toarray(), X.toarray())
 
 
 def test_unknown_words_give_an_empty_row():
-    row = Tfidf([Analyser()]).fit(["a b"]).transform(["zzz", "a"])
+    row = fit_tfidf([Analyser()], ["a b"])[0].transform(["zzz", "a"])
     assert row[0].nnz == 0
     assert row[1].nnz == 1
 
 
 def test_a_fifty_megabyte_document_is_read():
-    X = Tfidf([Analyser()]).fit_transform(["word " * 10_000_000, "other word"])
+    _, X = fit_tfidf([Analyser()], ["word " * 10_000_000, "other word"])
     assert X.shape == (2, 2)
 
 
@@ -231,14 +213,14 @@ def test_a_fifty_megabyte_document_is_read():
 )
 def test_errors_say_what_and_where(texts, message):
     with pytest.raises(TreetopError, match=message):
-        Tfidf([Analyser()]).fit(texts)
+        fit_tfidf([Analyser()], texts)
 
 
 def test_the_tables_of_the_package_are_those_of_unicode():
     with np.load(unicode.FILE) as tables:
         kept = {name: tables[name] for name in tables.files}
     if unicodedata.unidata_version == "14.0.0":
-        for name, values in unicode.measure().items():
+        for name, values in unicode.tables_of_python().items():
             np.testing.assert_array_equal(kept[name], values)
     classes = unicode.character_classes()
     assert classes[ord("a")] == classes[ord("漢")] == classes[ord("9")] == 1

@@ -12,12 +12,12 @@ from treetop.kernels.sparse import nth_largest
 
 @njit
 def multiply_add(table, row, scalar, out):
-    lanes.store(out, 0, lanes.fma(lanes.load(table, row, 8), scalar, lanes.load(out, 0, 8)))
+    lanes.store(out, 0, lanes.fma(lanes.lanes_at(table, row, 8), scalar, lanes.lanes_at(out, 0, 8)))
 
 
 @njit
 def add_splat(table, scalar, out):
-    lanes.store(out, 0, lanes.add(lanes.load(table, 0, 4), lanes.splat(scalar, 4)))
+    lanes.store(out, 0, lanes.add(lanes.lanes_at(table, 0, 4), lanes.splat(scalar, 4)))
 
 
 def test_lanes_are_vectors(rng):

@@ -7,10 +7,13 @@ from hypothesis import strategies as st
 from tests.conftest import random_problem
 from treetop.errors import TreetopError
 from treetop.features.hybrid import features
-from treetop.labels import kmeans, relevance, tree
+from treetop.labels import relevance, tree
+from treetop.labels.kmeans import KMeans, balanced_clusters, free_clusters
 from treetop.labels.pifa import keep_largest, pifa
+from treetop.settings.auto import sizes_by_branching
+from treetop.settings.notation import tree_sizes
 
-SETTINGS = {"passes": 20, "seed": 0, "threads": 2, "largest": None}
+KMEANS = KMeans(passes=20, seed=0, threads=2)
 
 
 def test_pifa_is_the_papers_equation_on_a_case_done_by_hand():
@@ -69,9 +72,8 @@ def slow_bisect(Z, members, left_size, sides):
 def test_bisection_ends_where_the_slow_twin_moves_nothing(rng):
     Z = rng.random((40, 15)).astype(np.float32)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    pair = kmeans.balanced_clusters(
-        features(sp.csr_matrix(Z)), [np.arange(40)], [2], passes=50, seed=3, threads=1
-    )[0]
+    how = KMeans(passes=50, seed=3, threads=1)
+    pair = balanced_clusters(features(sp.csr_matrix(Z)), [np.arange(40)], [2], how)[0]
     sides = np.isin(np.arange(40), pair[0])
     np.testing.assert_array_equal(slow_bisect(Z, np.arange(40), 20, sides), sides)
 
@@ -85,7 +87,7 @@ def test_clusters_that_are_there_are_found(rng, kind):
         "dense": (None, Z),
         "hybrid": (sp.csr_matrix(Z[:, :6]), Z[:, 6:]),
     }
-    made = tree.balanced_tree(features(*halves[kind]), [4], **SETTINGS)
+    made = tree.balanced_tree(features(*halves[kind]), [4], KMEANS)
     groups = made.label_of.reshape(4, 10) // 10
     assert sorted(groups[:, 0]) == [0, 1, 2, 3]
     assert (groups == groups[:, :1]).all()
@@ -97,7 +99,7 @@ def test_balanced_trees_are_trees_whose_siblings_differ_by_at_most_one(labels, t
     Z = features(dense=rng.standard_normal((labels, 5)))
     sizes = [size for size in (top, top * factor + 1) if 1 < size < labels]
     sizes = sorted(set(sizes))
-    made = tree.balanced_tree(Z, sizes, 5, seed, 2, None)
+    made = tree.balanced_tree(Z, sizes, KMeans(passes=5, seed=seed, threads=2))
     assert made.sizes == [*sizes, labels]
     assert sorted(made.label_of) == list(range(labels))
     below = np.ones(labels, int)
@@ -112,10 +114,10 @@ def test_balanced_trees_are_trees_whose_siblings_differ_by_at_most_one(labels, t
 def test_trees_do_not_depend_on_threads(rng):
     X, _, Y = random_problem(rng, 200, 80, 50)
     Z = pifa(features(X), Y, 1)
-    one = tree.balanced_tree(Z, [4, 16], 20, 1, 1, 8)
-    many = tree.balanced_tree(Z, [4, 16], 20, 1, 5, 8)
+    one = tree.balanced_tree(Z, [4, 16], KMEANS._replace(threads=1, largest=8))
+    many = tree.balanced_tree(Z, [4, 16], KMEANS._replace(threads=5, largest=8))
     np.testing.assert_array_equal(one.label_of, many.label_of)
-    free = [tree.free_tree(Z, 5, 6, 10, 1, threads, None) for threads in (1, 4)]
+    free = [tree.free_tree(Z, 5, 6, KMEANS._replace(threads=threads)) for threads in (1, 4)]
     np.testing.assert_array_equal(free[0].label_of, free[1].label_of)
     assert sorted(free[0].label_of) == list(range(50))
     assert np.diff(free[0].child_ptr[-1]).max() <= 6
@@ -124,7 +126,7 @@ def test_trees_do_not_depend_on_threads(rng):
 def test_free_clusters_are_a_fixed_point_of_k_means(rng):
     Z = rng.random((60, 10)).astype(np.float32)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    clusters = kmeans.free_clusters(features(sp.csr_matrix(Z)), np.arange(60), 4, 100, 0, 2)
+    clusters = free_clusters(features(sp.csr_matrix(Z)), np.arange(60), 4, KMEANS._replace(passes=100))
     centres = np.array([Z[cluster].sum(axis=0) for cluster in clusters])
     centres /= np.linalg.norm(centres, axis=1, keepdims=True)
     nearest = (Z @ centres.T).argmax(axis=1)
@@ -133,18 +135,18 @@ def test_free_clusters_are_a_fixed_point_of_k_means(rng):
 
 
 def test_shapes():
-    assert tree.shape_of("16-256-L", 4000) == [16, 256]
-    assert tree.shape_of("16-256-L", 100) == [16]
-    assert tree.shape_of("L", 100) == []
-    assert tree.shape_by_branching(4108, 16, 100) == [3, 42]
-    assert tree.shape_by_branching(50, 16, 100) == []
+    assert tree_sizes("16-256-L", 4000) == [16, 256]
+    assert tree_sizes("16-256-L", 100) == [16]
+    assert tree_sizes("L", 100) == []
+    assert sizes_by_branching(4108, 16, 100) == [3, 42]
+    assert sizes_by_branching(50, 16, 100) == []
     assert str(tree.flat(7)) == "7"
 
 
 @pytest.mark.parametrize("spec", ["16-256", "256-16-L", "a-L", "0-L", ""])
 def test_a_shape_that_makes_no_sense_is_an_error(spec):
     with pytest.raises(TreetopError, match="tree"):
-        tree.shape_of(spec, 1000)
+        tree_sizes(spec, 1000)
 
 
 def test_a_tree_can_be_given_by_parents():
@@ -179,7 +181,7 @@ def test_labels_and_relevance_go_up_the_tree_as_in_the_paper():
     Y = sp.csr_matrix(np.array([[1, 1, 1, 0], [0, 0, 0, 1]], np.float32))
     R = relevance.all_levels(Y, made)
     np.testing.assert_array_equal(R[0].toarray(), [[2, 1], [0, 1]])
-    np.testing.assert_array_equal(relevance.coarser_labels(Y, made.C(2)).toarray(), [[1, 1], [0, 1]])
+    np.testing.assert_array_equal(relevance.binarize(R[0]).toarray(), [[1, 1], [0, 1]])
     hat = relevance.normalized_relevance(R[0]).toarray()
     np.testing.assert_allclose(hat, [[2 / 3, 1 / 3], [0, 1]])
 

@@ -8,6 +8,7 @@ from tests.conftest import random_problem
 from treetop.errors import TreetopError
 from treetop.features.hybrid import features
 from treetop.labels import tree as trees
+from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.relevance import all_levels
 from treetop.ranking.ranker import predicted_nodes, shortlist, train_ranker
@@ -27,7 +28,7 @@ TRANSFORMS = {
 def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
     X, extra, Y = random_problem(rng, 120, 60, labels, dense)
     X = features(X, extra)
-    made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), 10, 0, 1, None)
+    made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), KMeans(passes=10, seed=0, threads=1))
     chosen = RankerSettings(**{"threshold": 0.02, "tolerance": 0.05, **settings})
     return X, Y, train_ranker(X, Y, made, chosen, 0, 2)
 

@@ -13,6 +13,7 @@ from sklearn.svm import LinearSVC
 from tests.conftest import random_problem
 from treetop.features.hybrid import features
 from treetop.labels import tree
+from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_level
@@ -187,7 +188,7 @@ def dense_of(cluster, features, children):
 def test_a_head_gets_its_share_of_the_labels_scores(rng, clusters):
     sparse, dense, Y = random_problem(rng, dense=5)
     X, labels = features(sparse, dense), Y.shape[1]
-    made = tree.balanced_tree(pifa(X, Y, 1), clusters, 5, 0, 1, None)
+    made = tree.balanced_tree(pifa(X, Y, 1), clusters, KMeans(passes=5, seed=0, threads=1))
     weight = rng.standard_normal((labels, 5)).astype(np.float32)
     head = LabelWeights(weight, rng.standard_normal(labels).astype(np.float32))
 

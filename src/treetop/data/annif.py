@@ -9,8 +9,15 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, open_bytes, plain_name, together, write_lines
-from treetop.data.holding import check_labels, labels_of, lines_of_text
+from treetop.data.files import (
+    files_if_one_fits,
+    find_file,
+    lines_of,
+    open_bytes,
+    plain_name,
+    write_lines,
+)
+from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
 
@@ -27,8 +34,8 @@ def short_texts(path: Path) -> dict[str, Path]:
     if path.is_file():
         fits = plain_name(path).endswith(".tsv") and SHORT_TEXT.fullmatch(first_line(path))
         return {"train": path} if fits else {}
-    found = {name: find(path, f"{name}.tsv") for name in SPLITS}
-    return together(found, lambda file: bool(short_texts(file)))
+    found = {name: find_file(path, f"{name}.tsv") for name in SPLITS}
+    return files_if_one_fits(found, lambda file: bool(short_texts(file)))
 
 
 def full_texts(path: Path) -> dict[str, Path]:
@@ -69,7 +76,7 @@ def read(path: Path, _: Columns) -> Dataset:
 
 def read_vocabulary(folder: Path) -> dict[str, str]:
     """Names by URI. Of two URIs with the same name, the second keeps its URI as name."""
-    path = find(folder, *VOCABULARIES)
+    path = find_file(folder, *VOCABULARIES)
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, line in enumerate(lines_of(path) if path else (), start=1):
@@ -140,7 +147,7 @@ def write(dataset: Dataset, folder: Path) -> None:
     """Short texts of each split; a label's name stands in the place of its URI."""
     for name, split in dataset.splits.items():
         labels = labels_of(split, dataset.label_names, NAME)
-        check_labels(labels, NAME, "<>\t\n\r")
+        check_characters(labels, NAME, "<>\t\n\r")
         texts = (text.replace("\t", " ") for text in lines_of_text(split, NAME))
         lines = (
             text + "\t" + " ".join(f"<{one}>" for one in line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from treetop.data.dataset import Columns, Dataset
-from treetop.data.files import find, write_lines
-from treetop.data.holding import check_labels, labels_of, lines_of_text
-from treetop.data.textlines import read_split
+from treetop.data.files import find_file, write_lines
+from treetop.data.holding import check_characters, labels_of, lines_of_text
+from treetop.data.textlines import read_text_lines
 
 NAME = "attentionxml"
 ABOUT = "AttentionXML: train_raw_texts.txt and train_labels.txt, labels separated by spaces"
@@ -16,7 +16,7 @@ SHORT = {"train": "train", "dev": "valid", "test": "test"}
 
 def texts_file(folder: Path, short: str) -> Path | None:
     """The raw texts if they are there, else the texts cut into words."""
-    return find(folder, f"{short}_raw_texts.txt", f"{short}_texts.txt")
+    return find_file(folder, f"{short}_raw_texts.txt", f"{short}_texts.txt")
 
 
 def matches(path: Path) -> bool:
@@ -30,7 +30,9 @@ def read(path: Path, _: Columns) -> Dataset:
     for name, short in SHORT.items():
         texts = texts_file(path, short)
         if texts is not None:
-            splits[name] = read_split(texts, find(path, f"{short}_labels.txt"), separator=None)
+            splits[name] = read_text_lines(
+                texts, find_file(path, f"{short}_labels.txt"), separator=None
+            )
     return Dataset(NAME, splits)
 
 
@@ -38,6 +40,6 @@ def write(dataset: Dataset, folder: Path) -> None:
     """Raw texts and labels of each split."""
     for name, split in dataset.splits.items():
         labels = labels_of(split, dataset.label_names, NAME)
-        check_labels(labels, NAME, " \t\n\r\v\f\u2028")
+        check_characters(labels, NAME, " \t\n\r\v\f\u2028")
         write_lines(folder / f"{SHORT[name]}_raw_texts.txt", lines_of_text(split, NAME))
         write_lines(folder / f"{SHORT[name]}_labels.txt", (" ".join(line) for line in labels))

@@ -59,11 +59,11 @@ def matches(path: Path) -> bool:
 
 def read(path: Path, columns: Columns) -> Dataset:
     """All splits that are there."""
-    found = {name: read_split(files, columns) for name, files in tables_of(path).items()}
+    found = {name: read_record_batches(files, columns) for name, files in tables_of(path).items()}
     return Dataset(NAME, with_labels(found))
 
 
-def read_split(files: list[Path], columns: Columns) -> Raw:
+def read_record_batches(files: list[Path], columns: Columns) -> Raw:
     """Texts and labels of some files, batch by batch."""
     texts: list[str] = []
     raw: list[Any] = []
@@ -109,7 +109,9 @@ def with_class_names(schema: Any, column: str, values: list[Any]) -> list[Any]:
     names = inner.get("names") if isinstance(inner, dict) else None
     if not names:
         return values
-    return [[named(names, n) for n in as_list(one) if not is_missing(n) and n >= 0] for one in values]
+    return [
+        [class_name(names, n) for n in as_list(one) if not is_missing(n) and n >= 0] for one in values
+    ]
 
 
 def as_list(value: Any) -> list[Any]:
@@ -117,7 +119,7 @@ def as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 
-def named(names: list[str], number: int) -> str:
+def class_name(names: list[str], number: int) -> str:
     """The name of a class; -1 is how ``datasets`` marks a row without a label."""
     if number >= len(names):
         raise TreetopError(f"label {number}: there are names for {len(names)} classes")

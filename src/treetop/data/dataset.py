@@ -128,7 +128,7 @@ def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((value[kept], (row[kept], column[kept])), shape=Y.shape)
 
 
-def check_names(path: Any, names: list[str], labels: int) -> None:
+def check_label_names(path: Any, names: list[str], labels: int) -> None:
     """Raise unless there is a name for every label, and no name twice."""
     if len(names) != labels:
         raise TreetopError(f"{path}: {len(names):,} label names for {labels:,} labels")

@@ -51,7 +51,7 @@ def get_dataset(
             raise TreetopError(f"{archive}: its checksum is not the published one: move it away")
         archive.unlink()
         raise TreetopError(f"{address}: its checksum is not the published one: deleted, try again")
-    unpack(archive, target)
+    unpack_archive(archive, target)
     if fetched:
         archive.unlink()
     return target
@@ -113,7 +113,7 @@ def published_sum(address: str) -> str | None:
         return None
 
 
-def unpack(archive: Path, target: Path) -> None:
+def unpack_archive(archive: Path, target: Path) -> None:
     """Unpack the one folder of an archive that is named like `target`, or its only folder."""
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, plain_name, together, write_lines
-from treetop.data.holding import check_labels, labels_of, lines_of_text
+from treetop.data.files import files_if_one_fits, find_file, lines_of, plain_name, write_lines
+from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
 
@@ -18,26 +18,28 @@ ENDINGS = (".ft", ".fasttext", ".txt", ".train")
 BLANKS = re.compile(r"[ \t]+")
 
 
-def files_of(path: Path) -> dict[str, Path]:
+def fasttext_files(path: Path) -> dict[str, Path]:
     """Files of this format in a folder, or the file itself as ``train``."""
     if path.is_file():
         named_so = plain_name(path).endswith((".ft", ".fasttext"))
         return {"train": path} if named_so or first_line(path).startswith(PREFIX) else {}
-    found = {name: find(path, *(name + ending for ending in ENDINGS)) for name in SPLITS}
-    return together(found, lambda file: bool(files_of(file)))
+    found = {name: find_file(path, *(name + ending for ending in ENDINGS)) for name in SPLITS}
+    return files_if_one_fits(found, lambda file: bool(fasttext_files(file)))
 
 
 def matches(path: Path) -> bool:
     """Whether a file, or those of a folder, are of this format."""
-    return bool(files_of(path))
+    return bool(fasttext_files(path))
 
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    return Dataset(NAME, {n: read_file(file, n == "train") for n, file in files_of(path).items()})
+    return Dataset(
+        NAME, {n: read_labelled_lines(file, n == "train") for n, file in fasttext_files(path).items()}
+    )
 
 
-def read_file(path: Path, needed: bool) -> Split:
+def read_labelled_lines(path: Path, needed: bool) -> Split:
     """Texts and labels of one file; labels may be `needed`."""
     texts, labels = [], []
     for number, line in enumerate(lines_of(path), start=1):
@@ -63,7 +65,7 @@ def write(dataset: Dataset, folder: Path) -> None:
     """A file for each split."""
     for name, split in dataset.splits.items():
         labels = labels_of(split, dataset.label_names, NAME)
-        check_labels(labels, NAME, " \t\n\r")
+        check_characters(labels, NAME, " \t\n\r")
         texts = lines_of_text(split, NAME)
         lines = (
             " ".join((*(PREFIX + one for one in line), text.lstrip(" \t")))

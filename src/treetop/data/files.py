@@ -94,7 +94,7 @@ def write_lines(path: Path, lines: Iterable[str]) -> None:
             file.write(line.encode("utf-8") + b"\n")
 
 
-def find(folder: Path, *stems: str) -> Path | None:
+def find_file(folder: Path, *stems: str) -> Path | None:
     """The first existing file of these names, plain or compressed."""
     for stem in stems:
         for ending in ENDINGS:
@@ -104,7 +104,7 @@ def find(folder: Path, *stems: str) -> Path | None:
     return None
 
 
-def together(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
+def files_if_one_fits(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
     """The files of all splits if one of them fits: a split is never left out for how it begins."""
     there = {name: file for name, file in files.items() if file is not None}
     return there if any(fits(file) for file in there.values()) else {}

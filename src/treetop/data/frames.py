@@ -16,7 +16,7 @@ def is_frame(data: Any) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
 
 
-def read(frame: Any, columns: Columns) -> Dataset:
+def read_frames(frame: Any, columns: Columns) -> Dataset:
     """A frame as the split ``train``; a dictionary of frames by split."""
     frames = {"train": frame}
     if isinstance(frame, Mapping) and all(is_frame(one) for one in frame.values()):
@@ -41,7 +41,7 @@ def read_frame(frame: Any, columns: Columns) -> Raw:
     values = values_of(frame, known[labels])
     if hasattr(frame, "schema") and hasattr(frame, "column_names"):
         values = with_class_names(frame.schema, labels, values)
-    return Raw(texts, [as_list(one) for one in values])
+    return Raw(texts, [labels_of_cell(one) for one in values])
 
 
 def values_of(frame: Any, column: Any) -> list[Any]:
@@ -53,7 +53,7 @@ def values_of(frame: Any, column: Any) -> list[Any]:
     return list(series)
 
 
-def as_list(value: Any) -> Any:
+def labels_of_cell(value: Any) -> Any:
     """A cell's labels: arrays and tuples as lists, a missing value as none."""
     if isinstance(value, str) or is_missing(value):
         return value

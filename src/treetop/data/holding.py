@@ -17,7 +17,7 @@ def texts_of(split: Split, form: str) -> Sequence[str]:
     return split.texts
 
 
-def features_of(split: Split, form: str) -> sp.csr_matrix:
+def sparse_features_of(split: Split, form: str) -> sp.csr_matrix:
     """Features of a split, for a format that holds nothing else."""
     if split.X is None:
         raise TreetopError(f"{form} holds features, and this data has texts: train on them directly")
@@ -43,7 +43,7 @@ def labels_of(split: Split, names: list[str] | None, form: str) -> list[list[str
     return split.named_labels(names)
 
 
-def check_labels(lines: Iterable[Iterable[str]], form: str, forbidden: str) -> None:
+def check_characters(lines: Iterable[Iterable[str]], form: str, forbidden: str) -> None:
     """Raise if a label's name holds a character that separates labels in this format."""
     for name in {name for line in lines for name in line}:
         for character in forbidden:

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.data.dataset import Columns, Dataset, Split, clean_labels
-from treetop.data.files import find, write_lines
+from treetop.data.files import find_file, write_lines
 from treetop.data.holding import texts_of
 from treetop.data.pairs import as_short
 from treetop.data.tables import json_records
@@ -25,20 +25,20 @@ ABOUT = "an LF set: trn.json and tst.json (title, content, target_ind), lbl.json
 
 def matches(path: Path) -> bool:
     """Whether a folder holds this format."""
-    return path.is_dir() and any(find(path, f"{short}.json") for short in SHORT.values())
+    return path.is_dir() and any(find_file(path, f"{short}.json") for short in SHORT.values())
 
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there; labels are named by their titles."""
-    label_file = find(path, "lbl.json")
+    label_file = find_file(path, "lbl.json")
     records = list(json_records(label_file)) if label_file else []
     names = unique([title_of(record) or str(number) for number, (_, record) in enumerate(records)])
     texts = [text_of(label_file, number, record) for number, record in records if label_file]
     splits = {}
     for name, short in SHORT.items():
-        file = find(path, f"{short}.json")
+        file = find_file(path, f"{short}.json")
         if file is not None:
-            splits[name] = read_split(file, len(names) if label_file else None)
+            splits[name] = read_records(file, len(names) if label_file else None)
     made = Dataset(NAME, splits, names or None, texts or None).same_width()
     filtered = {
         name: replace(split, excluded=read_filter(path, name, split.Y.shape))
@@ -72,7 +72,7 @@ def text_of(path: Path | None, number: int, record: dict[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def read_split(path: Path, labels: int | None) -> Split:
+def read_records(path: Path, labels: int | None) -> Split:
     """One split, with relevances if it has them."""
     texts, ids, values, ends = [], [], [], [0]
     for number, record in json_records(path):

@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, plain_name, together, write_lines
-from treetop.data.holding import check_labels, features_of
-from treetop.data.pairs import Rows, first_lines, label_matrix, matrix, read_rows, text_of
-from treetop.data.xmlrepo import NAMES, named
+from treetop.data.files import files_if_one_fits, find_file, plain_name, write_lines
+from treetop.data.holding import check_characters, sparse_features_of
+from treetop.data.pairs import Rows, first_lines, label_matrix, matrix, read_rows, sparse_lines
+from treetop.data.xmlrepo import NAMES, with_label_names
 from treetop.errors import TreetopError
 
 NAME = "libsvm"
@@ -28,16 +28,16 @@ LINE = re.compile(r"(\d+(,\d+)*\s+)?\d+:[-+.\deE]+(\s+\d+:[-+.\deE]+)*")
 
 def matches(path: Path) -> bool:
     """Whether a file, or those of a folder, are of this format."""
-    return bool(files_of(path))
+    return bool(libsvm_files(path))
 
 
-def files_of(path: Path) -> dict[str, Path]:
+def libsvm_files(path: Path) -> dict[str, Path]:
     """Files of this format in a folder, or the file itself as ``train``."""
     if path.is_file():
         return {"train": path} if plain_name(path).endswith(ENDINGS) or looks_so(path) else {}
     endings = (*ENDINGS, ".txt")
-    found = {name: find(path, *(name + ending for ending in endings)) for name in SPLITS}
-    return together(found, lambda file: bool(files_of(file)))
+    found = {name: find_file(path, *(name + ending for ending in endings)) for name in SPLITS}
+    return files_if_one_fits(found, lambda file: bool(libsvm_files(file)))
 
 
 def looks_so(path: Path) -> bool:
@@ -51,11 +51,13 @@ def looks_so(path: Path) -> bool:
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    made = Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()}).same_width()
-    return named(made, path if path.is_dir() else path.parent, exactly=False)
+    made = Dataset(
+        NAME, {name: read_libsvm(file) for name, file in libsvm_files(path).items()}
+    ).same_width()
+    return with_label_names(made, path if path.is_dir() else path.parent, exactly=False)
 
 
-def read_file(path: Path) -> Split:
+def read_libsvm(path: Path) -> Split:
     """Features and labels of one file."""
     rows = without_empty(read_rows(path, with_labels=True, header=False))
     if not rows.label_ends.size:
@@ -74,7 +76,7 @@ def without_empty(rows: Rows) -> Rows:
 def write(dataset: Dataset, folder: Path) -> None:
     """A file for each split, and the labels' names."""
     dataset = dataset.with_matrices()
-    check_labels([dataset.label_names or []], NAME, "\n\r")
+    check_characters([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
-        write_lines(folder / f"{name}.libsvm", text_of(features_of(split, NAME), split.Y))
+        write_lines(folder / f"{name}.libsvm", sparse_lines(sparse_features_of(split, NAME), split.Y))
     write_lines(folder / NAMES[0], dataset.label_names or [])

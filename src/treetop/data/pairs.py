@@ -139,7 +139,7 @@ def first_line(path: Path) -> str:
     return (first_lines(path) or [""])[0].strip()
 
 
-def text_of(features: sp.csr_matrix, labels: sp.csr_matrix | None) -> Iterator[str]:
+def sparse_lines(features: sp.csr_matrix, labels: sp.csr_matrix | None) -> Iterator[str]:
     """Lines of sparse text; values are written so that they are read back the same."""
     for row in range(features.shape[0]):
         a, b = features.indptr[row : row + 2]

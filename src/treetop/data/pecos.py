@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split, check_names, clean_labels
-from treetop.data.files import find, lines_of, write_lines
-from treetop.data.holding import check_labels, lines_of_text
+from treetop.data.dataset import Columns, Dataset, Split, check_label_names, clean_labels
+from treetop.data.files import find_file, lines_of, write_lines
+from treetop.data.holding import check_characters, lines_of_text
 from treetop.data.xmlrepo_split import SHORT
 from treetop.errors import TreetopError
 
@@ -29,21 +29,21 @@ def read(path: Path, _: Columns) -> Dataset:
     splits = {}
     for name, short in SHORT.items():
         if (path / f"Y.{short}.npz").is_file():
-            splits[name] = read_split(path, short)
-    names_file = find(path, *NAMES)
+            splits[name] = read_pecos_split(path, short)
+    names_file = find_file(path, *NAMES)
     names = list(lines_of(names_file)) if names_file else None
     widths = {split.Y.shape[1] for split in splits.values() if split.Y is not None}
     if len(widths) > 1:
         raise TreetopError(f"{path}: splits differ in their number of labels: {sorted(widths)}")
     if names is not None:
-        check_names(names_file, names, widths.pop())
+        check_label_names(names_file, names, widths.pop())
     return Dataset(NAME, splits, names).same_width()
 
 
-def read_split(path: Path, short: str) -> Split:
+def read_pecos_split(path: Path, short: str) -> Split:
     """One split, by its texts if there are any, else by its features."""
     Y = clean_labels(load_matrix(path / f"Y.{short}.npz"))
-    texts_file = find(path, f"X.{short}.txt")
+    texts_file = find_file(path, f"X.{short}.txt")
     if texts_file is not None:
         texts = list(lines_of(texts_file))
         if len(texts) != Y.shape[0]:
@@ -75,7 +75,7 @@ def load_matrix(path: Path) -> sp.csr_matrix:
 def write(dataset: Dataset, folder: Path) -> None:
     """Texts or features of each split, labels as matrices, and the labels' names."""
     dataset = dataset.with_matrices()
-    check_labels([dataset.label_names or []], NAME, "\n\r")
+    check_characters([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
         if split.Y is None:
             raise TreetopError(f"{NAME} holds labels, and the split {name} has none")

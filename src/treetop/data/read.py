@@ -17,7 +17,7 @@ def open_data(data: Any, text_column: str | None = None, labels_column: str | No
     columns = Columns(text_column, labels_column)
     if not isinstance(data, str | Path):
         if frames.is_frame(data):
-            return frames.read(data, columns)
+            return frames.read_frames(data, columns)
         raise TreetopError(f"data of type {type(data).__name__}: give a path or a frame")
     path = Path(data)
     if not path.exists():

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.files import find_file, lines_of, open_bytes, plain_name, write_lines
 from treetop.data.holding import texts_of
 from treetop.errors import TreetopError
 
@@ -41,7 +41,7 @@ def matches(path: Path) -> bool:
 
 def split_files(folder: Path) -> dict[str, Path]:
     """train.csv and so on of a folder."""
-    found = {name: find(folder, *(name + ending for ending in ENDINGS)) for name in SPLITS}
+    found = {name: find_file(folder, *(name + ending for ending in ENDINGS)) for name in SPLITS}
     return {name: path for name, path in found.items() if path is not None}
 
 
@@ -49,10 +49,10 @@ def read(path: Path, columns: Columns) -> Dataset:
     """One file as the split ``train``, or the splits of a folder."""
     files = split_files(path) if path.is_dir() else {"train": path}
     kind = plain_name(next(iter(files.values()))).rsplit(".", 1)[1]
-    return Dataset(kind, with_labels({n: read_file(file, columns) for n, file in files.items()}))
+    return Dataset(kind, with_labels({n: read_table(file, columns) for n, file in files.items()}))
 
 
-def read_file(path: Path, columns: Columns) -> Raw:
+def read_table(path: Path, columns: Columns) -> Raw:
     """Texts and labels of one file, labels as they stand there."""
     records = list(json_records(path) if is_json(path) else csv_records(path))
     if not records:
@@ -81,7 +81,8 @@ def with_labels(splits: dict[str, Raw]) -> dict[str, Split]:
     separator = guess_separator(v for raw in splits.values() for v in raw.labels or ())
     return {
         name: Split(
-            raw.texts, None if raw.labels is None else [as_labels(v, separator) for v in raw.labels]
+            raw.texts,
+            None if raw.labels is None else [labels_of_field(v, separator) for v in raw.labels],
         )
         for name, raw in splits.items()
     }
@@ -163,7 +164,7 @@ def is_list(value: str) -> bool:
     return value.startswith("[") and value.endswith("]")
 
 
-def as_labels(value: Any, separator: str) -> list[str]:
+def labels_of_field(value: Any, separator: str) -> list[str]:
     """Labels of a field: a list, a list in JSON, or text cut at the separator."""
     if is_missing(value):
         return []

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find, lines_of, plain_name, write_lines
-from treetop.data.holding import check_labels, lines_of_text
+from treetop.data.files import find_file, lines_of, plain_name, write_lines
+from treetop.data.holding import check_characters, lines_of_text
 from treetop.errors import TreetopError
 
 NAME = "text-lines"
@@ -17,13 +17,13 @@ def matches(path: Path) -> bool:
     """Whether a folder, or a file of texts, is of this format."""
     if path.is_file():
         return plain_name(path).endswith(".txt")
-    return any(find(path, f"{name}.txt") for name in SPLITS)
+    return any(find_file(path, f"{name}.txt") for name in SPLITS)
 
 
 def is_certain(path: Path) -> bool:
     """Whether a file of labels says so, whatever the texts begin with."""
     return path.is_dir() and any(
-        find(path, f"{name}.txt") and find(path, f"{name}.labels") for name in SPLITS
+        find_file(path, f"{name}.txt") and find_file(path, f"{name}.labels") for name in SPLITS
     )
 
 
@@ -31,19 +31,19 @@ def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
     if path.is_file():
         labels = path.with_name(path.name.replace(".txt", ".labels"))
-        return Dataset(NAME, {"train": read_split(path, labels if labels.is_file() else None)})
-    found = {name: find(path, f"{name}.txt") for name in SPLITS}
+        return Dataset(NAME, {"train": read_text_lines(path, labels if labels.is_file() else None)})
+    found = {name: find_file(path, f"{name}.txt") for name in SPLITS}
     return Dataset(
         NAME,
         {
-            name: read_split(texts, find(path, f"{name}.labels"))
+            name: read_text_lines(texts, find_file(path, f"{name}.labels"))
             for name, texts in found.items()
             if texts
         },
     )
 
 
-def read_split(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:
+def read_text_lines(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:
     """One split; without a file of labels, texts alone. Separator None: any blanks."""
     texts = list(lines_of(texts_file))
     if not texts:
@@ -70,5 +70,5 @@ def write(dataset: Dataset, folder: Path) -> None:
         write_lines(folder / f"{name}.txt", lines_of_text(split, NAME))
         if split.has_labels:
             labels = split.named_labels(dataset.label_names)
-            check_labels(labels, NAME, "\t\n\r")
+            check_characters(labels, NAME, "\t\n\r")
             write_lines(folder / f"{name}.labels", ("\t".join(line) for line in labels))

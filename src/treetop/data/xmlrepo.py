@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treetop.data.dataset import Columns, Dataset, Split, check_names
-from treetop.data.files import find, lines_of, together, write_lines
-from treetop.data.holding import check_labels, features_of
-from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, text_of
+from treetop.data.dataset import Columns, Dataset, Split, check_label_names
+from treetop.data.files import files_if_one_fits, find_file, lines_of, write_lines
+from treetop.data.holding import check_characters, sparse_features_of
+from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, sparse_lines
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo"
@@ -28,40 +28,42 @@ def numbers(line: str, count: int) -> tuple[int, ...] | None:
     return None
 
 
-def files_of(path: Path) -> dict[str, Path]:
+def xmlrepo_files(path: Path) -> dict[str, Path]:
     """Files of this format in a folder, or the file itself as ``train``."""
     if path.is_file():
         return {"train": path} if numbers(first_line(path), 3) else {}
-    found = {name: find(path, *stems) for name, stems in FILES.items()}
-    return together(found, lambda file: numbers(first_line(file), 3) is not None)
+    found = {name: find_file(path, *stems) for name, stems in FILES.items()}
+    return files_if_one_fits(found, lambda file: numbers(first_line(file), 3) is not None)
 
 
 def matches(path: Path) -> bool:
     """Whether a file or folder is of this format."""
-    return bool(files_of(path))
+    return bool(xmlrepo_files(path))
 
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
-    made = Dataset(NAME, {name: read_file(file) for name, file in files_of(path).items()}).same_width()
-    return named(made, path if path.is_dir() else path.parent)
+    made = Dataset(
+        NAME, {name: read_xmlrepo(file) for name, file in xmlrepo_files(path).items()}
+    ).same_width()
+    return with_label_names(made, path if path.is_dir() else path.parent)
 
 
-def named(dataset: Dataset, folder: Path, exactly: bool = True) -> Dataset:
+def with_label_names(dataset: Dataset, folder: Path, exactly: bool = True) -> Dataset:
     """The same with names of labels, if the folder has a file of them.
 
     Not `exactly`: there may be more names than labels that occur.
     """
-    file = find(folder, *NAMES)
+    file = find_file(folder, *NAMES)
     if file is None:
         return dataset
     names = list(lines_of(file))
     width = max((s.Y.shape[1] for s in dataset.splits.values() if s.Y is not None), default=0)
-    check_names(file, names, width if exactly else max(width, len(names)))
+    check_label_names(file, names, width if exactly else max(width, len(names)))
     return Dataset(dataset.format, dataset.splits, names).same_width()
 
 
-def read_file(path: Path) -> Split:
+def read_xmlrepo(path: Path) -> Split:
     """Features and labels of one file."""
     header = numbers(first_line(path), 3)
     if header is None:
@@ -82,11 +84,11 @@ def check_documents(path: Path, found: int, said: int) -> None:
 def write(dataset: Dataset, folder: Path) -> None:
     """A file for each split, and the labels' names."""
     dataset = dataset.with_matrices()
-    check_labels([dataset.label_names or []], NAME, "\n\r")
+    check_characters([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
-        X, Y = features_of(split, NAME), split.Y
+        X, Y = sparse_features_of(split, NAME), split.Y
         if Y is None:
             raise TreetopError(f"{NAME} holds labels, and the split {name} has none")
         header = f"{X.shape[0]} {X.shape[1]} {Y.shape[1]}"
-        write_lines(folder / f"{name}.txt", (header, *text_of(X, Y)))
+        write_lines(folder / f"{name}.txt", (header, *sparse_lines(X, Y)))
     write_lines(folder / NAMES[0], dataset.label_names or [])

@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.data.dataset import Columns, Dataset, Split, clean_labels
-from treetop.data.files import find, lines_of, write_lines
-from treetop.data.holding import check_labels, features_of
-from treetop.data.pairs import first_line, matrix, read_rows, text_of
-from treetop.data.xmlrepo import NAMES, check_documents, named, numbers
+from treetop.data.files import find_file, lines_of, write_lines
+from treetop.data.holding import check_characters, sparse_features_of
+from treetop.data.pairs import first_line, matrix, read_rows, sparse_lines
+from treetop.data.xmlrepo import NAMES, check_documents, numbers, with_label_names
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo-split"
@@ -25,20 +25,20 @@ SHORT = {"train": "trn", "dev": "val", "test": "tst"}
 
 def matches(path: Path) -> bool:
     """Whether a folder holds this format."""
-    return path.is_dir() and any(find(path, f"{short}_X_Xf.txt") for short in SHORT.values())
+    return path.is_dir() and any(find_file(path, f"{short}_X_Xf.txt") for short in SHORT.values())
 
 
 def read(path: Path, _: Columns) -> Dataset:
     """All splits that are there."""
     splits = {}
     for name, short in SHORT.items():
-        features = find(path, f"{short}_X_Xf.txt")
+        features = find_file(path, f"{short}_X_Xf.txt")
         if features is not None:
-            splits[name] = read_split(path, name, features, find(path, f"{short}_X_Y.txt"))
-    return named(Dataset(NAME, splits).same_width(), path)
+            splits[name] = read_two_files(path, name, features, find_file(path, f"{short}_X_Y.txt"))
+    return with_label_names(Dataset(NAME, splits).same_width(), path)
 
 
-def read_split(folder: Path, name: str, features: Path, labels: Path | None) -> Split:
+def read_two_files(folder: Path, name: str, features: Path, labels: Path | None) -> Split:
     """One split, with the pairs that are left out of scoring."""
     X = read_matrix(features, "feature")
     if labels is None:
@@ -61,7 +61,7 @@ def read_matrix(path: Path, what: str) -> sp.csr_matrix:
 
 def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matrix | None:
     """Pairs of ``filter_labels_train.txt`` or ``filter_labels_test.txt``, if it is there."""
-    path = find(folder, f"filter_labels_{name}.txt")
+    path = find_file(folder, f"filter_labels_{name}.txt")
     if path is None:
         return None
     pairs = []
@@ -82,12 +82,12 @@ def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matri
 def write(dataset: Dataset, folder: Path) -> None:
     """Two files for each split, and the labels' names."""
     dataset = dataset.with_matrices()
-    check_labels([dataset.label_names or []], NAME, "\n\r")
+    check_characters([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
-        for kind, made in (("Xf", features_of(split, NAME)), ("Y", split.Y)):
+        for kind, made in (("Xf", sparse_features_of(split, NAME)), ("Y", split.Y)):
             if made is not None:
                 header = f"{made.shape[0]} {made.shape[1]}"
-                write_lines(folder / f"{SHORT[name]}_X_{kind}.txt", (header, *text_of(made, None)))
+                write_lines(folder / f"{SHORT[name]}_X_{kind}.txt", (header, *sparse_lines(made, None)))
         write_filter(folder, name, split)
     write_lines(folder / NAMES[0], dataset.label_names or [])
 

@@ -13,7 +13,7 @@ from treetop.explain.letters import Key, told_by_words
 from treetop.explain.merging import merged
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
-from treetop.features.words.tokens import beginning
+from treetop.features.words.tokens import cut_at_word
 from treetop.labels.alignment import columns_of
 from treetop.model.model import EnsembleModel, Model, Predictor
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
@@ -80,7 +80,7 @@ def explain_label(
     steps = [step for _, path in paths for step in path]
     trees = len(paths)
     values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
-    shown = words_of(model, text, X.sparse.indices, values, words)
+    shown = top_words(model, text, X.sparse.indices, values, words)
     reached = [is_reached(path, beam) for (_, path), beam in zip(paths, beams, strict=True)]
     scores = [score_of(path, ranker) for ranker, path in paths]
     return Explanation(
@@ -98,7 +98,7 @@ def explain_label(
     )
 
 
-def words_of(
+def top_words(
     model: Model, text: str | None, features: np.ndarray, values: np.ndarray, most: int
 ) -> list[Word]:
     """The `most` words that add most, and where they stand.
@@ -121,7 +121,7 @@ def words_of(
     if any(one.analyser.unit == "word" for one in getattr(model.feature_map.words, "fitted", ())):
         sums = told_by_words(text, sums, reach)
     best = sorted(sums, key=lambda key: -abs(sums[key]))[:most]
-    return [Word(key[0], sums[key], spans_of(beginning(text, reach[key]), *key)) for key in best]
+    return [Word(key[0], sums[key], spans_of(cut_at_word(text, reach[key]), *key)) for key in best]
 
 
 def manner_of(model: Model, feature: int) -> tuple[str, bool, int | None]:

@@ -6,7 +6,7 @@ import re
 from bisect import bisect_right
 
 from treetop.explain.spans import CHARACTERS, spans_of
-from treetop.features.words.tokens import beginning
+from treetop.features.words.tokens import cut_at_word
 
 # An n-gram, whether it is of words or of letters ("char"), and whether case was folded.
 Key = tuple[str, str, bool]
@@ -25,7 +25,7 @@ def told_by_words(text: str, sums: dict[Key, float], reach: dict[Key, int]) -> d
     told = {key: value for key, value in sums.items() if key[1] == "word"}
     pieces = sorted((key for key in sums if key[1] != "word"), key=lambda key: -abs(sums[key]))
     for number, key in enumerate(pieces):
-        spans = spans_of(beginning(text, reach[key]), *key) if number < LOOKED_FOR else []
+        spans = spans_of(cut_at_word(text, reach[key]), *key) if number < LOOKED_FOR else []
         for span in spans:
             value, touched = sums[key] / len(spans), touching(span, words, starts)
             if not touched:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from treetop.data.dataset import check_names
+from treetop.data.dataset import check_label_names
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
@@ -155,7 +155,7 @@ def imported_model(
     """The model as `fit` would have left it; how often labels occurred is not known."""
     labels = ranker.tree.label_of.size
     if names is not None:
-        check_names(folder, names, labels)
+        check_label_names(folder, names, labels)
     return Model(
         kind=kind,
         settings=settings,

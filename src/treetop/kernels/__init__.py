@@ -18,7 +18,6 @@ f8 = types.float64
 i4 = types.int32
 i8 = types.int64
 u1 = types.uint8
-u2 = types.uint16
 u8 = types.uint64
 boolean = types.boolean
 void = types.void

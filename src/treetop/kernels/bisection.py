@@ -42,7 +42,7 @@ def clear_row(indptr, indices, row, vector):
 
 
 @helper
-def draw(state, limit):
+def next_random(state, limit):
     """Next random number below `limit`, and the next state (splitmix64)."""
     state += np.uint64(0x9E3779B97F4A7C15)
     value = state
@@ -108,8 +108,8 @@ def bisect(
     ascending.
     """
     count = members.size
-    state, first = draw(np.uint64(seed), count)
-    state, second = draw(state, count - 1)
+    state, first = next_random(np.uint64(seed), count)
+    state, second = next_random(state, count - 1)
     second += second >= first
     left, whole = np.empty(count, np.float64), np.empty(count, np.float64)
 

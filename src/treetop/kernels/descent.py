@@ -11,8 +11,8 @@ document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i what
 import numpy as np
 
 from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, maker, types, u1
-from treetop.kernels.bisection import draw
-from treetop.kernels.lanes import WIDTHS, add, fma, load, splat, store
+from treetop.kernels.bisection import next_random
+from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
 from treetop.kernels.sparse import nth_largest
 
 SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
@@ -141,40 +141,40 @@ def score(like, weights, indices, data, start, end, dense, dense_row, columns, b
     second = third = fourth = first
     at = start
     while at + 4 <= end:
-        first = fma(load(weights, indices[at], like), data[at], first)
-        second = fma(load(weights, indices[at + 1], like), data[at + 1], second)
-        third = fma(load(weights, indices[at + 2], like), data[at + 2], third)
-        fourth = fma(load(weights, indices[at + 3], like), data[at + 3], fourth)
+        first = fma(lanes_at(weights, indices[at], like), data[at], first)
+        second = fma(lanes_at(weights, indices[at + 1], like), data[at + 1], second)
+        third = fma(lanes_at(weights, indices[at + 2], like), data[at + 2], third)
+        fourth = fma(lanes_at(weights, indices[at + 3], like), data[at + 3], fourth)
         at += 4
     while at < end:
-        first = fma(load(weights, indices[at], like), data[at], first)
+        first = fma(lanes_at(weights, indices[at], like), data[at], first)
         at += 1
     column = 0
     while column + 4 <= dense.shape[1]:
         row = columns + column
-        first = fma(load(weights, row, like), dense[dense_row, column], first)
-        second = fma(load(weights, row + 1, like), dense[dense_row, column + 1], second)
-        third = fma(load(weights, row + 2, like), dense[dense_row, column + 2], third)
-        fourth = fma(load(weights, row + 3, like), dense[dense_row, column + 3], fourth)
+        first = fma(lanes_at(weights, row, like), dense[dense_row, column], first)
+        second = fma(lanes_at(weights, row + 1, like), dense[dense_row, column + 1], second)
+        third = fma(lanes_at(weights, row + 2, like), dense[dense_row, column + 2], third)
+        fourth = fma(lanes_at(weights, row + 3, like), dense[dense_row, column + 3], fourth)
         column += 4
     while column < dense.shape[1]:
-        second = fma(load(weights, columns + column, like), dense[dense_row, column], second)
+        second = fma(lanes_at(weights, columns + column, like), dense[dense_row, column], second)
         column += 1
-    first = fma(load(weights, columns + dense.shape[1], like), bias, first)
+    first = fma(lanes_at(weights, columns + dense.shape[1], like), bias, first)
     store(out, 0, add(add(first, second), add(third, fourth)))
 
 
 @helper
 def update(like, weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
     """W += x deltaᵀ."""
-    step = load(delta, 0, like)
+    step = lanes_at(delta, 0, like)
     for at in range(start, end):
-        store(weights, indices[at], fma(step, data[at], load(weights, indices[at], like)))
+        store(weights, indices[at], fma(step, data[at], lanes_at(weights, indices[at], like)))
     for column in range(dense.shape[1]):
         row = columns + column
-        store(weights, row, fma(step, dense[dense_row, column], load(weights, row, like)))
+        store(weights, row, fma(step, dense[dense_row, column], lanes_at(weights, row, like)))
     row = columns + dense.shape[1]
-    store(weights, row, fma(step, bias, load(weights, row, like)))
+    store(weights, row, fma(step, bias, lanes_at(weights, row, like)))
 
 
 @helper
@@ -217,7 +217,7 @@ def one_pass(
             loss, scores, beta, row, signs, costs, slots[row], weights_of[document], norm, delta
         )
         if step > NEGLIGIBLE * tolerance:
-            store(beta, row, add(load(beta, row, like), load(delta, 0, like)))
+            store(beta, row, add(lanes_at(beta, row, like), lanes_at(delta, 0, like)))
             update(like, weights, indices, data, start, end, dense, document, columns, bias, delta)
             largest = max(largest, step)
     return largest
@@ -227,7 +227,7 @@ def one_pass(
 def shuffle(order, state):
     """Random order; returns the state to go on with."""
     for at in range(order.size - 1, 0, -1):
-        state, other = draw(state, at + 1)
+        state, other = next_random(state, at + 1)
         order[at], order[other] = order[other], order[at]
     return state
 

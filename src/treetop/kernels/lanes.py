@@ -48,7 +48,7 @@ def _vector_pointer(builder, address, width):  # type: ignore[no-untyped-def]
 
 
 @intrinsic(prefer_literal=True)
-def load(typingctx, array, row, like):  # type: ignore[no-untyped-def]
+def lanes_at(typingctx, array, row, like):  # type: ignore[no-untyped-def]
     """The first floats of ``array[row]``, as many as `like` says (see `_width_of`)."""
     lanes = LanesType(_width_of(like))
 

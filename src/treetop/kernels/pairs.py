@@ -6,7 +6,7 @@ import numpy as np
 
 from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1
 
-FINE, SHAPE, NUMBER, RANGE = 0, 1, 2, 3
+SHAPE, NUMBER, RANGE = 1, 2, 3
 LARGEST = 2**31 - 1
 NEWLINE, SPACE, TAB, RETURN, COMMA, COLON = 10, 32, 9, 13, 44, 58
 POINT, PLUS, MINUS, ZERO = 46, 43, 45, 48

@@ -10,7 +10,7 @@ cluster n + 1, and cluster 0 is the root's.
 import numpy as np
 
 from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1, void
-from treetop.kernels.lanes import add, fma, load, prefetch, splat, store
+from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
 # What the order of scores beyond the margin may cost a score.
@@ -158,7 +158,7 @@ def add_weights(found, hit_entry, hit_at, hit_x, counts, stride, pairs, pair_val
             vector = np.uint64(-1 - at)
             end = target + np.uint64(counts[entry])
             while target < end:
-                store(raw, target, fma(load(full, vector, WIDTH), x, load(raw, target, WIDTH)))
+                store(raw, target, fma(lanes_at(full, vector, WIDTH), x, lanes_at(raw, target, WIDTH)))
                 target += np.uint64(WIDTH)
                 vector += ONE
         else:
@@ -175,16 +175,16 @@ def dense_products(dense, row, weights, at, count, raw, target):
 
     Two sums, so that one addition need not wait for the last.
     """
-    even, odd = load(raw, target, WIDTH), splat(np.float32(0.0), WIDTH)
+    even, odd = lanes_at(raw, target, WIDTH), splat(np.float32(0.0), WIDTH)
     column, step = ZERO, np.uint64(count)
     last = np.uint64(dense.shape[1])
     while column + ONE < last:
-        even = fma(load(weights, at, WIDTH), dense[row, column], even)
-        odd = fma(load(weights, at + step, WIDTH), dense[row, column + ONE], odd)
+        even = fma(lanes_at(weights, at, WIDTH), dense[row, column], even)
+        odd = fma(lanes_at(weights, at + step, WIDTH), dense[row, column + ONE], odd)
         at += step + step
         column += ONE + ONE
     if column < last:
-        even = fma(load(weights, at, WIDTH), dense[row, column], even)
+        even = fma(lanes_at(weights, at, WIDTH), dense[row, column], even)
     return add(even, odd)
 
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from treetop.features.hybrid import Features
 from treetop.kernels import bisection, centroids
 from treetop.runtime import parallel
 
-# Labels to be cut, edges of the clusters to be made, number of the group, number of its first one.
-Job = tuple[np.ndarray, np.ndarray, int, int]
+
+class KMeans(NamedTuple):
+    """How k-means is done."""
+
+    passes: int  # at most
+    seed: int
+    threads: int
+    largest: int | None = None  # largest features of a label that decide its cluster; None: all
+
+
+class Job(NamedTuple):
+    """Labels to be cut into clusters with these edges, the first of which is number `first`."""
+
+    members: np.ndarray
+    edges: np.ndarray
+    group: int
+    first: int
 
 
 def even_edges(count: int, parts: int) -> np.ndarray:
@@ -18,73 +35,79 @@ def even_edges(count: int, parts: int) -> np.ndarray:
 
 
 def balanced_clusters(
-    Z: Features, groups: list[np.ndarray], parts: list[int], passes: int, seed: int, threads: int
+    Z: Features, groups: list[np.ndarray], parts: list[int], kmeans: KMeans
 ) -> list[list[np.ndarray]]:
     """Cut each group of labels into so many clusters whose sizes differ by at most one.
 
     A cluster is found by halving: the group is cut in two by balanced 2-means, then each half.
     """
-    columns = Z.sparse.shape[1]
-    jobs: list[Job] = [
-        (members.copy(), even_edges(members.size, count), number, 0)
-        for number, (members, count) in enumerate(zip(groups, parts, strict=True))
+    jobs = [
+        Job(members.copy(), even_edges(members.size, count), group, 0)
+        for group, (members, count) in enumerate(zip(groups, parts, strict=True))
     ]
-    found: list[dict[int, np.ndarray]] = [{} for _ in groups]
+    clusters: list[dict[int, np.ndarray]] = [{} for _ in groups]
     step = 0
     while jobs:
-        halving = []
-        for members, edges, number, first in jobs:
-            if edges.size == 2:
-                found[number][first] = members
-            else:
-                halving.append((members, edges, number, first))
+        for job in jobs:
+            if job.edges.size == 2:
+                clusters[job.group][job.first] = job.members
         # Large groups first, so that no thread is left with a large one at the end.
-        halving.sort(key=lambda job: -job[0].size)
+        halving = sorted((job for job in jobs if job.edges.size > 2), key=lambda job: -job.members.size)
 
         def work(job: Job, cancel: np.ndarray, step: int = step) -> list[Job]:
-            members, edges, number, first = job
+            members, edges, group, first = job
             middle = (edges.size - 1) // 2
             left_size = int(edges[middle] - edges[0])
             if 0 < left_size < members.size:
-                vector = np.zeros(columns + Z.dense.shape[1], np.float32)
-                job_seed = int(np.random.SeedSequence([seed, step, number, first]).generate_state(1)[0])
-                bisection.bisect(
-                    *Z.arrays, members, columns, left_size, passes, job_seed, vector, cancel
-                )
+                seeds = np.random.SeedSequence([kmeans.seed, step, group, first])
+                how = kmeans._replace(seed=int(seeds.generate_state(1)[0]))
+                bisect_in_place(Z, members, left_size, how, cancel)
             return [
-                (members[:left_size], edges[: middle + 1], number, first),
-                (members[left_size:], edges[middle:], number, first + middle),
+                Job(members[:left_size], edges[: middle + 1], group, first),
+                Job(members[left_size:], edges[middle:], group, first + middle),
             ]
 
-        jobs = [half for pair in parallel.run(work, halving, threads) for half in pair]
+        jobs = [half for pair in parallel.run(work, halving, kmeans.threads) for half in pair]
         step += 1
-    return [[clusters[first] for first in sorted(clusters)] for clusters in found]
+    return [[family[first] for first in sorted(family)] for family in clusters]
 
 
-def free_clusters(
-    Z: Features, members: np.ndarray, parts: int, passes: int, seed: int, threads: int
-) -> list[np.ndarray]:
-    """Spherical k-means without balance; clusters that end up empty are left out."""
+def bisect_in_place(
+    Z: Features, members: np.ndarray, left_size: int, kmeans: KMeans, cancel: np.ndarray
+) -> None:
+    """Reorder `members` so that the first `left_size` are one cluster and the rest the other."""
     columns = Z.sparse.shape[1]
+    scratch = np.zeros(columns + Z.dense.shape[1], np.float32)
+    bisection.bisect(
+        *Z.arrays, members, columns, left_size, kmeans.passes, kmeans.seed, scratch, cancel
+    )
+
+
+def free_clusters(Z: Features, members: np.ndarray, parts: int, kmeans: KMeans) -> list[np.ndarray]:
+    """Spherical k-means without balance; clusters that end up empty are left out."""
     members = np.ascontiguousarray(members, np.int64)
     parts = min(parts, members.size)
-    start = np.random.default_rng(seed).permutation(members.size)[:parts]
+    start = np.random.default_rng(kmeans.seed).permutation(members.size)[:parts]
     clusters = np.full(members.size, -1, np.int32)
-    centres = np.zeros((parts, columns + Z.dense.shape[1]), np.float32)
-    centroids.sum_clusters(
-        *Z.arrays, members[start], np.arange(parts, dtype=np.int32), columns, centres
-    )
-    for _ in range(passes):
+    centres = summed(Z, members[start], np.arange(parts, dtype=np.int32), parts)
+    for _ in range(kmeans.passes):
         lengths = np.maximum(np.linalg.norm(centres, axis=1, keepdims=True), 1e-12)
         across = np.ascontiguousarray((centres / lengths).T)
 
         def work(task: tuple[int, int], _: np.ndarray, across: np.ndarray = across) -> int:
+            columns = Z.sparse.shape[1]
             return int(centroids.assign(*Z.arrays, members, columns, across, clusters, *task))
 
-        tasks = parallel.ranges(members.size, threads)
-        if sum(parallel.run(work, tasks, threads)) == 0:
+        if sum(parallel.run(work, parallel.ranges(members.size, kmeans.threads), kmeans.threads)) == 0:
             break
-        centres[:] = 0.0
-        centroids.sum_clusters(*Z.arrays, members, clusters, columns, centres)
-    found = [members[clusters == cluster] for cluster in range(parts)]
-    return [cluster for cluster in found if cluster.size]
+        centres = summed(Z, members, clusters, parts)
+    parted = [members[clusters == cluster] for cluster in range(parts)]
+    return [cluster for cluster in parted if cluster.size]
+
+
+def summed(Z: Features, members: np.ndarray, clusters: np.ndarray, count: int) -> np.ndarray:
+    """float32, clusters x columns of both halves: the sum of each cluster's members."""
+    columns = Z.sparse.shape[1]
+    centres = np.zeros((count, columns + Z.dense.shape[1]), np.float32)
+    centroids.sum_clusters(*Z.arrays, members, clusters, columns, centres)
+    return centres

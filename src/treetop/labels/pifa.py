@@ -18,6 +18,7 @@ def pifa(
     X: Features,
     Y: sp.csr_matrix,
     threads: int,
+    *,
     normalize_rows: bool = False,
     largest: int | None = None,
     weights: np.ndarray | None = None,
@@ -49,20 +50,20 @@ def unit_sums(
     `squares` are the squared lengths of the other half. Columns are not sorted within a row.
     """
     scales = np.ones(groups.shape[0], np.float32)
-    indptr = groups.indptr.astype(np.int64)
+    groups = raw_csr(groups.data, groups.indices, groups.indptr, groups.shape)
     sizes = np.diff(rows.indptr)[groups.indices]
-    work_until = np.concatenate([[0], np.cumsum(sizes)])[indptr]
+    work_until = np.concatenate([[0], np.cumsum(sizes)])[groups.indptr]
     edges = np.searchsorted(work_until, np.arange(0, work_until[-1], VALUES_A_TASK)[1:])
     edges = np.unique(np.concatenate([[0], edges, [groups.shape[0]]]))
+    room = np.minimum(np.diff(work_until), rows.shape[1])
 
-    def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def work(task: tuple[int, int], _: np.ndarray) -> sp.csr_matrix:
         first, last = task
-        bounds = np.minimum(np.diff(work_until[first : last + 1]), rows.shape[1])
-        room = int(bounds.sum())
-        indices, data = np.empty(room, np.int32), np.empty(room, np.float32)
-        ends = np.empty(last - first, np.int64)
+        size = int(room[first:last].sum())
+        indices, data = np.empty(size, np.int32), np.empty(size, np.float32)
+        indptr = np.zeros(last - first + 1, np.int64)
         written = kernel.unit_row_sums(
-            indptr,
+            groups.indptr,
             groups.indices,
             groups.data,
             first,
@@ -74,16 +75,14 @@ def unit_sums(
             np.zeros(rows.shape[1], np.float32),
             indices,
             data,
-            ends,
+            indptr[1:],
             scales,
         )
-        if largest is not None:
-            return largest_values(np.append(0, ends), indices, data, 0, last - first, largest)
-        return indices[:written], data[:written], np.diff(ends, prepend=0)
+        sums = raw_csr(data[:written], indices[:written], indptr, (last - first, rows.shape[1]))
+        return sums if largest is None else largest_values(sums, 0, last - first, largest)
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    parts = parallel.run(work, tasks, threads)
-    return csr_of_parts(parts, (groups.shape[0], rows.shape[1])), scales
+    return stacked(parallel.run(work, tasks, threads)), scales
 
 
 def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
@@ -92,25 +91,26 @@ def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
     if largest is None or matrix.nnz == 0 or np.diff(matrix.indptr).max() <= largest:
         return Z
 
-    def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return largest_values(matrix.indptr, matrix.indices, matrix.data, *task, largest)
+    def work(task: tuple[int, int], _: np.ndarray) -> sp.csr_matrix:
+        return largest_values(matrix, *task, largest)
 
     parts = parallel.run(work, parallel.ranges(matrix.shape[0], 4 * threads), threads)
-    return Features(csr_of_parts(parts, matrix.shape), Z.dense)
+    return Features(stacked(parts), Z.dense)
 
 
-def largest_values(
-    indptr: np.ndarray, indices: np.ndarray, data: np.ndarray, first: int, last: int, largest: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Indices, values and row sizes of what `keep_largest` keeps of rows `first` to `last`."""
-    room = int(np.minimum(np.diff(indptr[first : last + 1]), largest).sum())
-    kept, values = np.empty(room, np.int32), np.empty(room, np.float32)
-    ends = np.empty(last - first, np.int64)
-    kernel.largest_in_rows(indptr, indices, data, first, last, largest, kept, values, ends)
-    return kept, values, np.diff(ends, prepend=0)
+def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -> sp.csr_matrix:
+    """Rows `first` to `last` with only their `largest` largest values."""
+    room = int(np.minimum(np.diff(matrix.indptr[first : last + 1]), largest).sum())
+    indices, data = np.empty(room, np.int32), np.empty(room, np.float32)
+    indptr = np.zeros(last - first + 1, np.int64)
+    kernel.largest_in_rows(
+        matrix.indptr, matrix.indices, matrix.data, first, last, largest, indices, data, indptr[1:]
+    )
+    return raw_csr(data, indices, indptr, (last - first, matrix.shape[1]))
 
 
-def csr_of_parts(parts: Sequence[tuple[np.ndarray, ...]], shape: tuple[int, int]) -> sp.csr_matrix:
-    """Consecutive rows given as (indices, values, row sizes), as one matrix."""
-    indices, data, counts = (np.concatenate(column) for column in zip(*parts))
-    return raw_csr(data, indices, np.append(0, np.cumsum(counts)), shape)
+def stacked(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
+    """Consecutive rows as one matrix."""
+    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
+    data, indices = (np.concatenate([getattr(p, name) for p in parts]) for name in ("data", "indices"))
+    return raw_csr(data, indices, np.append(0, np.cumsum(sizes)), (sizes.size, parts[0].shape[1]))

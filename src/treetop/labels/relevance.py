@@ -20,11 +20,6 @@ def in_tree_order(Y: sp.csr_matrix, tree: Tree) -> sp.csr_matrix:
     return moved
 
 
-def coarser_labels(Y: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
-    """Y[t] = binarize(Y[t+1] C[t+1])."""
-    return binarize(sp.csr_matrix(Y @ C))
-
-
 def coarser_relevance(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
     """R[t] = R[t+1] C[t+1]."""
     return sp.csr_matrix(R @ C)
@@ -53,7 +48,7 @@ def positive_weights(R: sp.csr_matrix, cost_sensitive: bool) -> sp.csr_matrix:
 
 
 def all_levels(Y: sp.csr_matrix, tree: Tree, cost_sensitive: bool = True) -> list[sp.csr_matrix]:
-    """R[1] … R[D] with R[D] = Y. Where R[t] is positive, Y[t] is 1.
+    """R[1] … R[D] with R[D] = Y; `binarize` makes Y[t] = binarize(Y[t+1] C[t+1]) of R[t].
 
     Without cost-sensitive learning a node is as relevant as its most relevant label.
     """

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
-from treetop.labels.kmeans import balanced_clusters, even_edges, free_clusters
+from treetop.labels.kmeans import KMeans, balanced_clusters, even_edges, free_clusters
 from treetop.labels.pifa import keep_largest
 
 
@@ -102,29 +102,23 @@ def from_parents(parents: Sequence[np.ndarray]) -> Tree:
     return Tree(tuple(pointers), order)
 
 
-def balanced_tree(
-    Z: Features, sizes: list[int], passes: int, seed: int, threads: int, largest: int | None
-) -> Tree:
-    """HLT by recursive balanced k-means on label features: siblings differ by at most one in size.
-
-    `largest`: how many of a label's largest features decide (None: all of them).
-    """
-    Z = keep_largest(Z, largest, threads)
+def balanced_tree(Z: Features, sizes: list[int], kmeans: KMeans) -> Tree:
+    """HLT by recursive balanced k-means on label features: siblings differ by at most one in size."""
+    Z = keep_largest(Z, kmeans.largest, kmeans.threads)
     groups = [np.arange(Z.rows)]
     pointers = []
     for level, size in enumerate(sizes):
         parts = np.diff(even_edges(size, len(groups)))
-        clusters = balanced_clusters(Z, groups, parts.tolist(), passes, seed + level, threads)
+        how = kmeans._replace(seed=kmeans.seed + level)
+        clusters = balanced_clusters(Z, groups, parts.tolist(), how)
         pointers.append(np.append(0, np.cumsum(parts)))
         groups = [cluster for family in clusters for cluster in family]
-    return with_labels(pointers, groups)
+    return with_label_level(pointers, groups)
 
 
-def free_tree(
-    Z: Features, branching: int, leaf: int, passes: int, seed: int, threads: int, largest: int | None
-) -> Tree:
+def free_tree(Z: Features, branching: int, leaf: int, kmeans: KMeans) -> Tree:
     """HLT by k-means without balance, as in Bonsai. A cluster of up to `leaf` labels is not cut."""
-    Z = keep_largest(Z, largest, threads)
+    Z = keep_largest(Z, kmeans.largest, kmeans.threads)
     groups = [np.arange(Z.rows)]
     pointers: list[np.ndarray] = []
     while max(group.size for group in groups) > leaf:
@@ -132,17 +126,17 @@ def free_tree(
         for number, group in enumerate(groups):
             cut = [group]
             if group.size > leaf:
-                group_seed = seed + 7919 * len(pointers) + number
-                cut = free_clusters(Z, group, branching, passes, group_seed, threads)
+                how = kmeans._replace(seed=kmeans.seed + 7919 * len(pointers) + number)
+                cut = free_clusters(Z, group, branching, how)
             families.append(cut)
         if len(pointers) >= 8 and max(map(len, families)) == 1:
             break  # labels that no pass can tell apart
         pointers.append(np.append(0, np.cumsum([len(family) for family in families])))
         groups = [cluster for family in families for cluster in family]
-    return with_labels(pointers, groups)
+    return with_label_level(pointers, groups)
 
 
-def with_labels(pointers: list[np.ndarray], groups: list[np.ndarray]) -> Tree:
+def with_label_level(pointers: list[np.ndarray], groups: list[np.ndarray]) -> Tree:
     """Complete the upper levels by the labels themselves."""
     pointers = [*pointers, np.append(0, np.cumsum([group.size for group in groups]))]
     return Tree(tuple(pointers), np.concatenate(groups).astype(np.int64))

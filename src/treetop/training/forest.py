@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from treetop.features.hybrid import Features
 from treetop.features.words.views import View
+from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.tree import Tree, balanced_tree, flat, free_tree
 from treetop.ranking.ranker import Ranker, train_ranker
@@ -78,13 +79,13 @@ def label_features(
 ) -> Features:
     """Z."""
     as_pecos = settings.label_features == "pifa-pecos"
-    return pifa(X, Y, threads, as_pecos, settings.tree_features, weights)
+    return pifa(X, Y, threads, normalize_rows=as_pecos, largest=settings.tree_features, weights=weights)
 
 
 def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
     """The label tree that the settings describe, which is not flat."""
     sizes = auto.refined_sizes(settings, Z.rows)
-    passes, largest = settings.tree_passes, settings.tree_features
+    kmeans = KMeans(settings.tree_passes, seed, threads, settings.tree_features)
     if sizes is None:
-        return free_tree(Z, settings.branching, settings.leaf, passes, seed, threads, largest)
-    return balanced_tree(Z, sizes, passes, seed, threads, largest)
+        return free_tree(Z, settings.branching, settings.leaf, kmeans)
+    return balanced_tree(Z, sizes, kmeans)

@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.features.encoders.opening import TextEncoder
-from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.features.hybrid import Features, features
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.features.words.views import View
+from treetop.labels.kmeans import KMeans
 from treetop.labels.tree import Tree, balanced_tree
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
@@ -109,10 +110,8 @@ class Training:
             threads = self.runtime.thread_count
             X = Features(tfidf, np.zeros((tfidf.shape[0], 0), np.float32))
             Z = label_features(X, data.Y, data.weights, settings, threads)
-            tree = balanced_tree(
-                Z, sizes, settings.tree_passes, settings.seed, threads, settings.tree_features
-            )
-            return tree.arrays()
+            kmeans = KMeans(settings.tree_passes, settings.seed, threads, settings.tree_features)
+            return balanced_tree(Z, sizes, kmeans).arrays()
 
         with self.opening.meanwhile():
             arrays = self.run.stage(PRELIMINARY_TREE, self.settings, make, sizes=sizes)
@@ -141,7 +140,9 @@ class Training:
 
         def make(_: TransformerSettings) -> Arrays:
             self.runtime.reporter.step("tokens")
-            own, held = (tokenize(tokenizer, texts, length) for texts in (data.texts, data.held_texts))
+            own, held = (
+                token_ids_of(tokenizer, texts, length) for texts in (data.texts, data.held_texts)
+            )
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
         stage = Stage(name, ("encoder",), ("data",))

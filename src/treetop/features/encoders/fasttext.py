@@ -18,31 +18,31 @@ def read_fasttext(path: Path) -> tuple[list[str], np.ndarray]:
     """Words and vectors. A word's vector is the mean of its own and of its parts'."""
     try:
         with path.open("rb") as file:
-            return parse(file)
+            return parse_model(file)
     except (struct.error, ValueError, UnicodeDecodeError) as error:
         raise TreetopError(f"{path}: not a readable fastText model ({error})") from None
 
 
-def parse(file: IO[bytes]) -> tuple[list[str], np.ndarray]:
+def parse_model(file: IO[bytes]) -> tuple[list[str], np.ndarray]:
     """The file's parts in order: arguments, dictionary, input matrix."""
-    _, version = unpack(file, "ii")
-    arguments = unpack(file, "12i")
+    _, version = read_values(file, "ii")
+    arguments = read_values(file, "12i")
     width, buckets, shortest, longest = arguments[0], arguments[8], arguments[9], arguments[10]
-    unpack(file, "d")
+    read_values(file, "d")
     if version == 11 and arguments[7] == 3:
         longest = 0  # old classifiers were saved with a value they did not use
-    size, count, _ = unpack(file, "3i")
-    unpack(file, "q")
-    (pruned,) = unpack(file, "q")
+    size, count, _ = read_values(file, "3i")
+    read_values(file, "q")
+    (pruned,) = read_values(file, "q")
     words = []
     for _ in range(size):
         word = read_word(file)
-        _, kind = unpack(file, "qb")
+        _, kind = read_values(file, "qb")
         if kind == WORD_TYPE:
             words.append(word)
-    if pruned > 0 or unpack(file, "?")[0]:
+    if pruned > 0 or read_values(file, "?")[0]:
         raise ValueError("it is compressed: use the original .bin or the .vec file")
-    rows, columns = unpack(file, "qq")
+    rows, columns = read_values(file, "qq")
     if columns != width or rows < count:
         raise ValueError("its matrix does not fit its dictionary")
     matrix = np.frombuffer(file.read(4 * rows * columns), np.float32).reshape(rows, columns)
@@ -53,7 +53,7 @@ def parse(file: IO[bytes]) -> tuple[list[str], np.ndarray]:
     return words, vectors
 
 
-def unpack(file: IO[bytes], form: str) -> tuple[int, ...]:
+def read_values(file: IO[bytes], form: str) -> tuple[int, ...]:
     """Little-endian values without padding."""
     return struct.unpack(f"<{form}", file.read(struct.calcsize(f"<{form}")))
 

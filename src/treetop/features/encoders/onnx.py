@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
 
@@ -22,7 +22,7 @@ TOKENS_A_BATCH = 1 << 12
 
 
 class Tokenizer:
-    """The library below the transformers library's fast tokenizers, as `tokenize` wants it."""
+    """The library below the transformers library's fast tokenizers, as `token_ids_of` wants it."""
 
     is_fast = True
 
@@ -48,7 +48,7 @@ class OnnxEncoder:
 
     def tokens(self, texts: Iterable[str]) -> Ragged:
         """Token ids of texts, cut to the encoder's length."""
-        return tokenize(self.tokenizer, texts, self.max_length)
+        return token_ids_of(self.tokenizer, texts, self.max_length)
 
     def place(self, runtime: Runtime) -> None:
         """Nothing to do: what was exported runs on the CPU."""

@@ -28,7 +28,7 @@ DROPOUTS = (
 )
 
 
-def load_model(source: str, dropout: float) -> nn.Module:
+def load_transformer(source: str, dropout: float) -> nn.Module:
     """The encoder in float32, with this dropout."""
     with explaining(source):
         config = AutoConfig.from_pretrained(source)

@@ -34,7 +34,7 @@ class Ragged(NamedTuple):
         return self.ptr.size - 1
 
 
-def tokenize(tokenizer: Any, texts: Iterable[str], max_length: int) -> Ragged:
+def token_ids_of(tokenizer: Any, texts: Iterable[str], max_length: int) -> Ragged:
     """The first `max_length` tokens of each text, special tokens among them."""
     lengths: list[np.ndarray] = []
     with tempfile.TemporaryFile() as spool:
@@ -68,7 +68,7 @@ def blocks_of_ids(
         for number, text in enumerate(block):
             check_text(text, done + number)
         done += len(block)
-        cut = [beginning(text, CHARACTERS_A_TOKEN * max_length) for text in block]
+        cut = [up_to_last_space(text, CHARACTERS_A_TOKEN * max_length) for text in block]
         rows = encode(tokenizer, cut, max_length)
         short = [
             number
@@ -98,7 +98,7 @@ def encode(tokenizer: Any, texts: list[str], max_length: int) -> list[list[int]]
     return [row or nothing for row in rows]
 
 
-def beginning(text: str, characters: int) -> str:
+def up_to_last_space(text: str, characters: int) -> str:
     """The text up to the last space within `characters`: tokenizers never join words."""
     if len(text) <= characters:
         return text

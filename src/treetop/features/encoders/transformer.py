@@ -16,10 +16,10 @@ from torch import Tensor, nn
 from treetop.errors import TreetopError
 from treetop.features.encoders.attention import RECORDABLE, never_wait
 from treetop.features.encoders.devices import PRECISIONS, DeviceRagged, in_fitting_parts, pick_device
-from treetop.features.encoders.pretrained import load_model
+from treetop.features.encoders.pretrained import load_transformer
 from treetop.features.encoders.replay import Replay
 from treetop.features.encoders.sources import file_of, load_tokenizer, quiet
-from treetop.features.encoders.subwords import Ragged, tokenize
+from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.runtime import Runtime
 
 # Tokens that go through the encoder at once without gradients.
@@ -39,7 +39,7 @@ class Encoder(nn.Module):
     ) -> None:
         super().__init__()
         self.tokenizer = load_tokenizer(source) if tokenizer is None else tokenizer
-        self.model: Any = load_model(source, dropout)
+        self.model: Any = load_transformer(source, dropout)
         self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
@@ -71,7 +71,7 @@ class Encoder(nn.Module):
 
     def tokens(self, texts: Iterable[str]) -> Ragged:
         """Token ids of texts, cut to the encoder's length."""
-        return tokenize(self.tokenizer, texts, self.max_length)
+        return token_ids_of(self.tokenizer, texts, self.max_length)
 
     def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
         """Φ_dnn of texts."""

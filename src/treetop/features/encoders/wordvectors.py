@@ -72,10 +72,10 @@ class WordVectors:
             if re.fullmatch(rb"\d+ \d+\s*", first):
                 count, width = map(int, first.split())
                 if is_binary(file, width):
-                    return cls(*read_binary(path, file, len(first), count, width))
+                    return cls(*read_binary_vectors(path, file, len(first), count, width))
             else:
                 file.seek(0)
-            return cls(*read_text(path, file))
+            return cls(*read_text_vectors(path, file))
 
 
 def is_binary(file: IO[bytes], width: int) -> bool:
@@ -89,7 +89,7 @@ def is_binary(file: IO[bytes], width: int) -> bool:
         return True
 
 
-def read_binary(
+def read_binary_vectors(
     path: Path, file: IO[bytes], start: int, count: int, width: int
 ) -> tuple[list[str], np.ndarray]:
     """word2vec's binary form: a word, a space, float32 values."""
@@ -107,7 +107,7 @@ def read_binary(
     return words, vectors
 
 
-def read_text(path: Path, file: IO[bytes]) -> tuple[list[str], np.ndarray]:
+def read_text_vectors(path: Path, file: IO[bytes]) -> tuple[list[str], np.ndarray]:
     """A word and its values a line, separated by spaces: word2vec's text form, GloVe, fastText .vec."""
     words: list[str] = []
     rows: list[np.ndarray] = []

@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.features.words.tokens import Block, TokenTable
+from treetop.features.words.tokens import Block, HashTable, TokenTable
 from treetop.kernels import ngrams as kernel
-from treetop.kernels import text
+from treetop.kernels.text import STOP
 from treetop.runtime import parallel
 
 PAIRS_A_TASK = 1 << 26
 
 
-class Level(NamedTuple):
+class GramLevel(NamedTuple):
     """All n-grams of one length that are frequent enough, by id within the level."""
 
     prefixes: np.ndarray  # int32, id in the level before
@@ -40,7 +40,7 @@ def slots_for(count: int) -> int:
     return 1 << max(4, int(2 * count).bit_length())
 
 
-def token_level(blocks: list[Block], tokens: int, threads: int) -> Level:
+def token_level(blocks: list[Block], tokens: int, threads: int) -> GramLevel:
     """Frequencies of single tokens."""
 
     def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -55,46 +55,38 @@ def token_level(blocks: list[Block], tokens: int, threads: int) -> Level:
     parts = parallel.run(work, parallel.ranges(len(blocks), threads), threads)
     documents, occurrences = (np.sum(column, axis=0) for column in zip(*parts))
     every = np.arange(tokens, dtype=np.int32)
-    return Level(np.full(tokens, -1, np.int32), every, documents, occurrences)
+    return GramLevel(np.full(tokens, -1, np.int32), every, documents, occurrences)
 
 
-def longer_level(
-    blocks: list[Block],
-    prefixes: list[np.ndarray],
-    prefix_count: int,
-    frequent: np.ndarray,
-    reach: int,
-    least: int,
-    threads: int,
-) -> Level:
-    """N-grams of ``reach + 1`` tokens that are in at least `least` documents.
+class Positions(NamedTuple):
+    """Where the n-grams of `reach` tokens stand that are frequent enough to be lengthened."""
 
-    `prefixes` has for each position the id of the n-gram of `reach` tokens there, or -1;
-    `frequent` maps a token to itself, or to -1 where it is too rare to be part of anything.
-    """
-    counts = np.zeros(prefix_count, np.int64)
-    for block, prefix in zip(blocks, prefixes, strict=True):
-        kernel.count_pairs(prefix, block.ids, frequent, block.ends, reach, counts)
-    ends = np.cumsum(counts)
-    total = int(ends[-1]) if prefix_count else 0
-    size = min(total // (2 * threads), PAIRS_A_TASK) + 1
-    edges = np.unique(np.searchsorted(ends, np.arange(0, total, size)[1:]))
-    edges = np.unique(np.concatenate([[0], edges, [prefix_count]]))
-    scratch_size = int(frequent.size)
+    blocks: list[Block]
+    prefixes: list[np.ndarray]  # int32, by block: id of the n-gram at each position, or -1
+    prefix_count: int  # number of different n-grams
+    frequent: np.ndarray  # int32, a token itself, or -1 if too rare to be part of anything
+    reach: int
 
-    def work(task: tuple[int, int], _: np.ndarray) -> Level:
-        low, high = task
+    def pair_ends(self) -> np.ndarray:
+        """Number of positions at which each n-gram can be lengthened, summed up."""
+        counts = np.zeros(self.prefix_count, np.int64)
+        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
+            kernel.count_pairs(prefix, block.ids, self.frequent, block.ends, self.reach, counts)
+        return np.cumsum(counts)
+
+    def pairs(self, low: int, high: int, ends: np.ndarray) -> Pairs:
+        """What lengthens the n-grams `low` to `high`; `ends` is from `pair_ends`."""
         base = ends[low - 1] if low else 0
         room = int(ends[high - 1] - base)
         cursor = np.concatenate([[0], ends[low : high - 1] - base])
         tokens, documents = np.empty(room, np.int32), np.empty(room, np.int32)
-        for block, prefix in zip(blocks, prefixes, strict=True):
+        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
             kernel.scatter_pairs(
                 prefix,
                 block.ids,
-                frequent,
+                self.frequent,
                 block.ends,
-                reach,
+                self.reach,
                 low,
                 high,
                 block.first_document,
@@ -102,53 +94,79 @@ def longer_level(
                 tokens,
                 documents,
             )
-        scratch = [np.full(scratch_size, start, np.int64) for start in (-1, 0, 0)]
-        most = room // least + 1
-        columns = [np.empty(most, dtype) for dtype in (np.int32, np.int32, np.int64, np.int64)]
-        found = kernel.frequent_pairs(cursor, tokens, documents, low, least, *scratch, *columns)
-        return Level(*(column[:found].copy() for column in columns))
+        return Pairs(low, cursor, tokens, documents)
+
+    def lengthened(self, level: GramLevel) -> Positions:
+        """Those of the n-grams in `level`, one token longer. They take the place of these."""
+        count = level.tokens.size
+        table = pair_table(level.prefixes, level.tokens, np.arange(count))
+        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
+            kernel.lengthen(
+                prefix.copy(), block.ids, self.frequent, block.ends, self.reach, *table, prefix
+            )
+        return self._replace(prefix_count=count, reach=self.reach + 1)
+
+
+class Pairs(NamedTuple):
+    """Tokens that follow n-grams, and their documents, sorted by n-gram."""
+
+    low: int  # the first n-gram
+    ends: np.ndarray  # int64, where each n-gram ends in the next two
+    tokens: np.ndarray  # int32
+    documents: np.ndarray  # int32
+
+    def frequent(self, vocabulary: int, least: int) -> GramLevel:
+        """The pairs in at least `least` documents; tokens are below `vocabulary`."""
+        scratch = [np.full(vocabulary, start, np.int64) for start in (-1, 0, 0)]
+        level = empty_level(self.tokens.size // least + 1)
+        count = kernel.frequent_pairs(*self[1:], self.low, least, *scratch, *level)
+        return GramLevel(*(column[:count].copy() for column in level))
+
+
+def empty_level(size: int) -> GramLevel:
+    """Room for n-grams."""
+    return GramLevel(*(np.empty(size, dtype) for dtype in (np.int32, np.int32, np.int64, np.int64)))
+
+
+def longer_level(shorter: Positions, least: int, threads: int) -> GramLevel:
+    """N-grams of one token more than those in `shorter`, in at least `least` documents."""
+    ends = shorter.pair_ends()
+    total = int(ends[-1]) if ends.size else 0
+    size = min(total // (2 * threads), PAIRS_A_TASK) + 1
+    edges = np.unique(np.searchsorted(ends, np.arange(0, total, size)[1:]))
+    edges = np.unique(np.concatenate([[0], edges, [ends.size]]))
+
+    def work(task: tuple[int, int], _: np.ndarray) -> GramLevel:
+        return shorter.pairs(*task, ends).frequent(shorter.frequent.size, least)
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    nothing = Level(*(np.empty(0, dtype) for dtype in (np.int32, np.int32, np.int64, np.int64)))
-    parts = [nothing, *parallel.run(work, tasks, threads)]
-    return Level(*(np.concatenate(column) for column in zip(*parts)))
+    parts = [empty_level(0), *parallel.run(work, tasks, threads)]
+    return GramLevel(*(np.concatenate(column) for column in zip(*parts)))
 
 
 def count_levels(
     blocks: list[Block], tokens: int, longest: int, least: int, threads: int
-) -> list[Level]:
+) -> list[GramLevel]:
     """Frequent n-grams of every length up to `longest`."""
     levels = [token_level(blocks, tokens, threads)]
     frequent = np.where(levels[0].documents >= least, levels[0].tokens, -1).astype(np.int32)
-    prefixes = [frequent[block.ids] for block in blocks]
-    count = tokens
+    positions = Positions(blocks, [frequent[block.ids] for block in blocks], tokens, frequent, reach=1)
     for reach in range(1, longest):
-        level = longer_level(blocks, prefixes, count, frequent, reach, least, threads)
-        levels.append(level)
-        count = level.tokens.size
+        levels.append(longer_level(positions, least, threads))
         if reach + 1 < longest:
-            keys, values = pair_table(level.prefixes, level.tokens, np.arange(count))
-            for block, prefix in zip(blocks, prefixes, strict=True):
-                kernel.lengthen(
-                    prefix.copy(), block.ids, frequent, block.ends, reach, keys, values, prefix
-                )
+            positions = positions.lengthened(levels[-1])
     return levels
 
 
-def pair_table(
-    prefixes: np.ndarray, tokens: np.ndarray, ids: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def pair_table(prefixes: np.ndarray, tokens: np.ndarray, ids: np.ndarray) -> HashTable:
     """Hash table from (n-gram, following token) to the longer n-gram."""
-    keys = np.zeros(slots_for(ids.size), np.uint64)
-    values = np.zeros(keys.size, np.int32)
-    kernel.fill_pairs(
-        prefixes.astype(np.int32), tokens.astype(np.int32), ids.astype(np.int32), keys, values
-    )
-    return keys, values
+    table = HashTable.of_size(slots_for(ids.size))
+    kernel.fill_pairs(*(column.astype(np.int32) for column in (prefixes, tokens, ids)), *table)
+    return table
 
 
 def choose(
-    levels: list[Level], shortest: int, least: int, most: int, limit: int | None
+    levels: list[GramLevel], shortest: int, least: int, most: int, limit: int | None
 ) -> list[np.ndarray]:
     """For each level the feature of each n-gram, or -1.
 
@@ -170,7 +188,7 @@ def choose(
 
 
 def build_table(
-    table: TokenTable, levels: list[Level], features: list[np.ndarray]
+    table: TokenTable, levels: list[GramLevel], features: list[np.ndarray]
 ) -> tuple[GramTable, np.ndarray, np.ndarray]:
     """Tables that hold the chosen n-grams and those they begin with, and nothing else.
 
@@ -198,18 +216,16 @@ def build_table(
     ]
     empty = np.empty(0, np.int32)
     merged = [np.concatenate([empty, *column]) for column in zip(*pairs)] or [empty] * 3
-    gram_keys, gram_values = pair_table(merged[0], merged[1], merged[2])
+    grams = pair_table(merged[0], merged[1], merged[2])
 
     hashes, stops = table.hashes()[needed[0]], table.stop_hashes()
-    token_keys = np.zeros(slots_for(hashes.size + stops.size), np.uint64)
-    token_values = np.zeros(token_keys.size, np.int32)
-    text.fill_table(hashes, np.arange(hashes.size, dtype=np.int32), token_keys, token_values)
-    text.fill_table(stops, np.full(stops.size, text.STOP, np.int32), token_keys, token_values)
-    made = GramTable(token_keys, token_values, gram_keys, gram_values, feature_of)
-    return made, new_ids[0], spell(levels, features, new_ids[0])
+    tokens = HashTable.of_size(slots_for(hashes.size + stops.size))
+    tokens.fill(hashes, np.arange(hashes.size, dtype=np.int32))
+    tokens.fill(stops, np.full(stops.size, STOP, np.int32))
+    return GramTable(*tokens, *grams, feature_of), new_ids[0], spell(levels, features, new_ids[0])
 
 
-def spell(levels: list[Level], features: list[np.ndarray], new_ids: np.ndarray) -> np.ndarray:
+def spell(levels: list[GramLevel], features: list[np.ndarray], new_ids: np.ndarray) -> np.ndarray:
     """int32, features x longest: the tokens of each feature, -1 after the last."""
     count = sum(int((feature >= 0).sum()) for feature in features)
     spelling = np.full((count, len(levels)), -1, np.int32)

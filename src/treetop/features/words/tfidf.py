@@ -14,13 +14,14 @@ from treetop.features.words.grams import GramTable, build_table, choose, count_l
 from treetop.features.words.stacking import side_by_side, stack
 from treetop.features.words.tokens import (
     Block,
+    HashTable,
     Reading,
     Spool,
     TokenTable,
     blocks_of_text,
     chain_names,
     read_corpus,
-    tokenize,
+    tokenize_texts,
 )
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
@@ -72,39 +73,43 @@ class FittedAnalyser:
 
     def read(self, texts: list[str], threads: int) -> Block:
         """Token ids of some documents."""
-        tokens = tokenize(
-            texts, reading_of(self.analyser), self.table.token_keys, self.table.token_values, threads
-        )
+        ids = HashTable(self.table.token_keys, self.table.token_values)
+        tokens = tokenize_texts(texts, reading_of(self.analyser), ids, threads)
         return Block(tokens.ids, tokens.ends, 0)
+
+    def _counts(
+        self, block: Block, starts: np.ndarray, first: int, last: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Features of documents `first` to `last`, their counts, and where each document ends."""
+        longest = self.analyser.ngrams[1]
+        room = int(starts[last] - starts[first]) * longest
+        features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
+        ends = np.empty(last - first, np.int64)
+        written = kernel.count_features(
+            block.ids,
+            block.ends,
+            first,
+            last,
+            longest,
+            self.table.feature_of,
+            self.features,
+            self.table.gram_keys,
+            self.table.gram_values,
+            int(starts[first]),
+            features,
+            counts,
+            ends,
+        )
+        return features[:written].copy(), counts[:written].copy(), ends
 
     def rows(self, block: Block, threads: int) -> sp.csr_matrix:
         """tf-idf rows of the documents in `block`."""
-        longest = self.analyser.ngrams[1]
         starts = np.concatenate([[0], block.ends])
 
         def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, ...]:
-            first, last = task
-            room = int(starts[last] - starts[first]) * longest
-            features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
-            ends = np.empty(last - first, np.int64)
-            written = kernel.count_features(
-                block.ids,
-                block.ends,
-                first,
-                last,
-                longest,
-                self.table.feature_of,
-                self.features,
-                self.table.gram_keys,
-                self.table.gram_values,
-                int(starts[first]),
-                features,
-                counts,
-                ends,
-            )
-            features, counts = features[:written].copy(), counts[:written].copy()
-            kernel.weigh(ends, features, counts, self.idf, int(self.analyser.sublinear))
-            return features, counts, np.diff(ends, prepend=0)
+            features, values, ends = self._counts(block, starts, *task)
+            kernel.weigh(ends, features, values, self.idf, int(self.analyser.sublinear))
+            return features, values, np.diff(ends, prepend=0)
 
         parts = parallel.over_ranges(work, block.ends.size, threads)
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
@@ -120,9 +125,14 @@ def empty_table(analyser: Analyser) -> TokenTable:
 
 
 def fit_analyser(
-    analyser: Analyser, tokens: TokenTable, spool: Spool, documents: int, threads: int, keep_rows: bool
+    analyser: Analyser,
+    tokens: TokenTable,
+    spool: Spool,
+    *,
+    documents: int,
+    threads: int,
 ) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
-    """Learn the features of one analyser, and with `keep_rows` the rows of the texts too."""
+    """The features of one analyser, and the rows of the texts."""
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
     most = int(np.floor(as_count(analyser.max_df, documents)))
     shortest, longest = analyser.ngrams
@@ -136,9 +146,7 @@ def fit_analyser(
     fitted = FittedAnalyser(
         analyser, table, smooth_idf(frequencies, documents), spelling, *chain_names(names)
     )
-    rows = []
-    if keep_rows:
-        rows = [fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks]
+    rows = [fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks]
     return fitted, rows
 
 
@@ -221,7 +229,7 @@ def fit_tfidf(
     tables = [empty_table(analyser) for analyser in analysers]
     spools, documents = read_corpus(texts, tables, count)
     results = [
-        fit_analyser(analyser, table, spool, documents, count, True)
+        fit_analyser(analyser, table, spool, documents=documents, threads=count)
         for analyser, table, spool in zip(analysers, tables, spools, strict=True)
     ]
     tfidf = Tfidf(tuple(fitted for fitted, _ in results))

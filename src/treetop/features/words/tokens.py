@@ -6,7 +6,6 @@ import mmap
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import IO, NamedTuple
 
 import numpy as np
@@ -46,7 +45,7 @@ class Reading:
     def encode(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """Documents as one buffer of UTF-8 and the offsets of their beginnings and the end."""
         if self.first is not None:
-            texts = [beginning(text, self.first) for text in texts]
+            texts = [cut_at_word(text, self.first) for text in texts]
         if self.lowercase:
             texts = [
                 text.lower() if any(letter in text for letter in CONTEXT_SENSITIVE) else text
@@ -58,7 +57,7 @@ class Reading:
         return np.frombuffer(b"".join(pieces), np.uint8), offsets
 
 
-def beginning(text: str, characters: int) -> str:
+def cut_at_word(text: str, characters: int) -> str:
     """The first `characters` of a text, without a word that would be cut in two."""
     if len(text) <= characters:
         return text
@@ -91,21 +90,35 @@ def blocks_of_text(texts: Iterable[str], most: int = BLOCK_BYTES) -> Iterator[li
         yield block
 
 
-class Tokens(NamedTuple):
+class HashTable(NamedTuple):
+    """Ids by hash: that of ``keys[slot]`` is ``values[slot]``. A free slot has the key 0."""
+
+    keys: np.ndarray  # uint64, a power of two
+    values: np.ndarray  # int32
+
+    @classmethod
+    def of_size(cls, slots: int) -> HashTable:
+        """An empty table."""
+        return cls(np.zeros(slots, np.uint64), np.zeros(slots, np.int32))
+
+    def fill(self, hashes: np.ndarray, ids: np.ndarray) -> None:
+        """Enter hashes (uint64) that are not in the table, with their ids (int32)."""
+        kernel.fill_table(hashes, ids, self.keys, self.values)
+
+
+class FoundTokens(NamedTuple):
     """What the tokenizer found in a block. The last four describe the unknown tokens."""
 
-    buffer: np.ndarray
-    ends: np.ndarray
-    ids: np.ndarray
-    positions: np.ndarray
-    hashes: np.ndarray
-    starts: np.ndarray
-    lengths: np.ndarray
+    buffer: np.ndarray  # uint8, the texts as UTF-8
+    ends: np.ndarray  # int64, where each document ends in `ids`
+    ids: np.ndarray  # int32
+    positions: np.ndarray  # int64, in `ids`
+    hashes: np.ndarray  # uint64
+    starts: np.ndarray  # int64, in `buffer`
+    lengths: np.ndarray  # int32, in bytes
 
 
-def tokenize(
-    texts: list[str], reading: Reading, keys: np.ndarray, values: np.ndarray, threads: int
-) -> Tokens:
+def tokenize_texts(texts: list[str], reading: Reading, table: HashTable, threads: int) -> FoundTokens:
     """Tokens of `texts`, those in the table with their id, the others with -1."""
     buffer, offsets = reading.encode(texts)
     classes = character_classes()
@@ -127,8 +140,7 @@ def tokenize(
             lower,
             reading.unit,
             reading.shortest,
-            keys,
-            values,
+            *table,
             ids,
             counts,
             *unknown,
@@ -141,7 +153,7 @@ def tokenize(
         part[2] += before
         before += part[1].size
     counts, *columns = (np.concatenate(column) for column in zip(*parts))
-    return Tokens(buffer, np.cumsum(counts), *columns)
+    return FoundTokens(buffer, np.cumsum(counts), *columns)
 
 
 @dataclass
@@ -149,8 +161,7 @@ class TokenTable:
     """Ids for tokens, given in the order of their first occurrence."""
 
     reading: Reading
-    keys: np.ndarray = field(default_factory=lambda: np.zeros(EMPTY_TABLE_SLOTS, np.uint64))
-    values: np.ndarray = field(default_factory=lambda: np.zeros(EMPTY_TABLE_SLOTS, np.int32))
+    ids: HashTable = field(default_factory=lambda: HashTable.of_size(EMPTY_TABLE_SLOTS))
     names: np.ndarray = field(default_factory=lambda: np.empty(1 << 18, np.uint8))
     name_ends: np.ndarray = field(default_factory=lambda: np.empty(1 << 15, np.int64))
     known: int = 0
@@ -158,48 +169,53 @@ class TokenTable:
     def leave_out(self, words: Iterable[str]) -> None:
         """Make stop words of `words`. Call it before the first block."""
         for word in words:
-            hashes = tokenize([word], self.reading, self.keys, self.values, 1).hashes
-            kernel.fill_table(
-                hashes, np.full(hashes.size, kernel.STOP, np.int32), self.keys, self.values
-            )
+            hashes = tokenize_texts([word], self.reading, self.ids, threads=1).hashes
+            self.ids.fill(hashes, np.full(hashes.size, kernel.STOP, np.int32))
 
     def read(self, texts: list[str], first_document: int, threads: int) -> Block:
         """Token ids of a block of documents; new tokens get new ids."""
-        tokens = tokenize(texts, self.reading, self.keys, self.values, threads)
-        while True:
-            known = kernel.intern(
-                tokens.buffer,
-                *tokens[2:],
-                self.keys,
-                self.values,
-                self.known,
-                self.names,
-                self.name_ends,
-            )
-            if known >= 0:
-                self.known = known
-                return Block(tokens.ids, tokens.ends, first_document)
+        tokens = tokenize_texts(texts, self.reading, self.ids, threads)
+        while (known := self._intern(tokens)) < 0:
             self.known = -1 - known
             self._enlarge()
+        self.known = known
+        return Block(tokens.ids, tokens.ends, first_document)
+
+    def _intern(self, tokens: FoundTokens) -> int:
+        known = kernel.intern(
+            tokens.buffer,
+            tokens.ids,
+            tokens.positions,
+            tokens.hashes,
+            tokens.starts,
+            tokens.lengths,
+            *self.ids,
+            self.known,
+            self.names,
+            self.name_ends,
+        )
+        return int(known)
 
     def _enlarge(self) -> None:
-        used = self.keys[self.keys != 0], self.values[self.keys != 0]
-        self.keys = np.zeros(4 * self.keys.size, np.uint64)
-        self.values = np.zeros(self.keys.size, np.int32)
-        kernel.fill_table(*used, self.keys, self.values)
+        keys, values = self.ids
+        self.ids = HashTable.of_size(4 * keys.size)
+        self.ids.fill(keys[keys != 0], values[keys != 0])
         self.names = np.concatenate([self.names, np.empty(3 * self.names.size, np.uint8)])
         self.name_ends = np.concatenate([self.name_ends, np.empty(3 * self.name_ends.size, int)])
 
     def hashes(self) -> np.ndarray:
         """Hash of each token, by id."""
+        keys, values = self.ids
         hashes = np.zeros(self.known, np.uint64)
-        used = (self.keys != 0) & (self.values >= 0)
-        hashes[self.values[used]] = self.keys[used]
+        used = (keys != 0) & (values >= 0)
+        hashes[values[used]] = keys[used]
         return hashes
 
     def stop_hashes(self) -> np.ndarray:
         """Hashes of the stop words."""
-        return self.keys[(self.keys != 0) & (self.values == kernel.STOP)]
+        keys, values = self.ids
+        stops: np.ndarray = keys[(keys != 0) & (values == kernel.STOP)]
+        return stops
 
     def name(self, token: int) -> str:
         """The token as text."""
@@ -253,5 +269,5 @@ def read_corpus(
 def chain_names(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
     """Names as one buffer of UTF-8 and where each ends."""
     pieces = [name.encode("utf-8", "replace") for name in names]
-    ends = np.cumsum(np.fromiter(chain(map(len, pieces)), np.int64, len(pieces)))
+    ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     return np.frombuffer(b"".join(pieces), np.uint8), ends.astype(np.int64)

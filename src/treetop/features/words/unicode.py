@@ -22,7 +22,7 @@ LOWER_LIMIT = 0x20000
 CONTEXT_SENSITIVE = ("\u03a3", "\u0130")
 
 
-def kind_of(character: str) -> int:
+def character_kind(character: str) -> int:
     """Letter or digit, mark that continues a word, white space, or separator."""
     if character.isalnum():
         return LETTER
@@ -36,9 +36,9 @@ def kind_of(character: str) -> int:
     return SEPARATOR
 
 
-def measure() -> dict[str, np.ndarray]:
+def tables_of_python() -> dict[str, np.ndarray]:
     """The tables of this Python, run-length coded."""
-    kinds = np.array([kind_of(chr(point)) for point in range(CODE_POINTS)], np.uint8)
+    kinds = np.array([character_kind(chr(point)) for point in range(CODE_POINTS)], np.uint8)
     starts = np.flatnonzero(np.diff(kinds, prepend=255)).astype(np.int32)
     upper = [p for p in range(LOWER_LIMIT) if len(chr(p).lower()) == 1 and chr(p).lower() != chr(p)]
     lower = [ord(chr(point).lower()) for point in upper]
@@ -67,10 +67,10 @@ def lower_case() -> np.ndarray:
     return table
 
 
-def write() -> None:
+def write_tables() -> None:
     """Write the tables of this Python to the file of the package."""
-    np.savez_compressed(FILE, **measure())  # type: ignore[arg-type]
+    np.savez_compressed(FILE, **tables_of_python())  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":
-    write()
+    write_tables()
