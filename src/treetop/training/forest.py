@@ -63,7 +63,17 @@ def train_forest(
                 said.step("label tree")
                 Z = label_features(seen, Y, weights, settings, share)
             label_tree = build_tree(Z, settings, seed, share)
-        ranker = train_ranker(seen, Y, label_tree, settings.ranker(), seed, share, said, weights, head)
+        ranker = train_ranker(
+            seen,
+            Y,
+            label_tree,
+            settings.ranker(),
+            seed=seed,
+            threads=share,
+            report=said,
+            weights=weights,
+            head=head,
+        )
         if view is None:
             return ranker
         return replace(ranker, weights=ranker.weights.times(view.scale))  # for rows as `X` has them
