@@ -34,7 +34,7 @@ def linear(folder, options):
     del Z
     # The problem libpecos solves by default: C = 1, no bias, negatives from true parents.
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
-    ranker = clock("train", train_ranker, X, Y, tree, same, 0, THREADS)
+    ranker = clock("train", train_ranker, X, Y, tree, same, seed=0, threads=THREADS)
     trained_mb = common.peak_mb()
     write_arrays(folder / "treetop.weights", ranker.weights.arrays)
     write_arrays(folder / "treetop.tree", tree_arrays(tree))

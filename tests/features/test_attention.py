@@ -7,7 +7,8 @@ torch = pytest.importorskip("torch")
 from transformers import AutoModel  # noqa: E402
 
 from tests.tiny import FAMILIES, save_encoder  # noqa: E402
-from treetop.features.encoders.attention import NAME, never_wait, use_fused_attention  # noqa: E402
+from treetop.features.encoders.attention import NAME, never_wait  # noqa: E402
+from treetop.features.encoders.pretrained import use_fused_attention  # noqa: E402
 
 IDS = torch.tensor([[1, 5, 6, 7, 8, 2], [1, 7, 2, 0, 0, 0]])
 

@@ -17,6 +17,7 @@ from treetop.ranking.solver import solve_level
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
+QUIETLY = {"seed": 0, "threads": 2, "report": Reporter(), "name": ""}
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
     "l1-hinge": lambda v: np.exp(-np.maximum(1 - v, 0)),
@@ -30,7 +31,7 @@ def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
     X = features(X, extra)
     made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), KMeans(passes=10, seed=0, threads=1))
     chosen = RankerSettings(**{"threshold": 0.02, "tolerance": 0.05, **settings})
-    return X, Y, train_ranker(X, Y, made, chosen, 0, 2)
+    return X, Y, train_ranker(X, Y, made, chosen, seed=0, threads=2)
 
 
 def raw_scores(ranker, X):
@@ -178,9 +179,9 @@ def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels
     tree, settings = ranker.tree, RankerSettings(threshold=0.0, beam=5, bias=0.0)
     R = all_levels(Y, tree)[1]
     M = sp.csr_matrix(np.ones((X.rows, 3), np.float32))
-    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, 0, 2, Reporter(), "")
+    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, **QUIETLY)
     above = sp.csr_matrix(rng.random((X.rows, 3)) * (rng.random((X.rows, 3)) < 0.7), dtype=np.float32)
-    found = predicted_nodes(clusters, X, tree, 2, settings, 2, above).toarray()
+    found = predicted_nodes(clusters, X, tree, 2, settings, threads=2, above=above).toarray()
     W = np.zeros((X.sparse.shape[1] + dense, 6))
     for number, cluster in enumerate(clusters):
         first = tree.child_ptr[1][number]

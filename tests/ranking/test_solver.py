@@ -26,13 +26,28 @@ EXACT = RankerSettings(
 )
 
 
+def solved(X, R, M, child_ptr, settings, threads=2, document_weights=None):
+    return solve_level(
+        X,
+        R,
+        M,
+        child_ptr,
+        settings,
+        seed=0,
+        threads=threads,
+        report=Reporter(),
+        name="",
+        document_weights=document_weights,
+    )
+
+
 def with_settings(**changes):
     return RankerSettings(**{**vars(EXACT), **changes})
 
 
 def solve_flat(X, R, settings, threads=2):
     M = sp.csr_matrix(np.ones((X.rows, 1), np.float32))
-    made = solve_level(X, R, M, np.array([0, R.shape[1]]), settings, 0, threads, Reporter(), "")
+    made = solved(X, R, M, np.array([0, R.shape[1]]), settings, threads)
     return dense_weights(made[0], X.sparse.shape[1])
 
 
@@ -100,7 +115,7 @@ def test_a_cluster_learns_from_its_own_documents_only(rng):
     X, child_ptr = features(X), np.array([0, 3, 8])
     M = sp.random(50, 2, 0.4, "csr", np.float32, rng)
     M.data[:] = 1
-    made = solve_level(X, Y, M, child_ptr, EXACT, 0, 2, Reporter(), "")
+    made = solved(X, Y, M, child_ptr, EXACT)
     for cluster, (first, last) in enumerate([(0, 3), (3, 8)]):
         rows = np.flatnonzero(M[:, [cluster]].toarray().ravel())
         alone, _ = solve_flat(X[rows], sp.csr_matrix(Y[rows][:, first:last]), EXACT)
@@ -151,7 +166,7 @@ def test_a_small_cluster_on_most_documents_is_shared_by_threads():
 def test_an_empty_cluster_gets_no_weights(rng):
     X, _, Y = random_problem(rng, 20, 10, 4)
     M = sp.csr_matrix((20, 2), dtype=np.float32)
-    made = solve_level(features(X), Y, M, np.array([0, 2, 4]), EXACT, 0, 1, Reporter(), "")
+    made = solved(features(X), Y, M, np.array([0, 2, 4]), EXACT)
     assert [cluster.values.size for cluster in made] == [0, 0]
 
 
@@ -166,12 +181,9 @@ def test_a_documents_weight_is_how_often_it_counts(rng, loss):
     often = np.repeat(np.arange(40), counts)
     child_ptr, exact = np.array([0, 5]), replace(EXACT, loss=loss)
     ones = [sp.csr_matrix(np.ones((rows, 1), np.float32)) for rows in (40, often.size)]
-    weighted = solve_level(
-        features(X), Y, ones[0], child_ptr, exact, 0, 1, Reporter(), "", counts.astype(np.float32)
-    )
-    repeated = solve_level(
-        features(X[often]), Y[often], ones[1], child_ptr, exact, 0, 1, Reporter(), ""
-    )
+    weights = counts.astype(np.float32)
+    weighted = solved(features(X), Y, ones[0], child_ptr, exact, document_weights=weights)
+    repeated = solved(features(X[often]), Y[often], ones[1], child_ptr, exact)
     np.testing.assert_allclose(dense_of(weighted[0], 20, 5), dense_of(repeated[0], 20, 5), atol=2e-3)
 
 
@@ -194,7 +206,7 @@ def test_a_head_gets_its_share_of_the_labels_scores(rng, clusters):
 
     def raw_scores(share):
         settings = with_settings(score_transform="identity", head_share=share)
-        ranker = train_ranker(X, Y, made, settings, 0, 1, head=head)
+        ranker = train_ranker(X, Y, made, settings, seed=0, threads=1, head=head)
         return ranker.predict(X, labels, 1, beam=labels).toarray()
 
     expected = 0.75 * raw_scores(0.0) + 0.25 * (dense @ head.weight.T + head.bias)

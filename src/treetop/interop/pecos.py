@@ -28,7 +28,6 @@ from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.runtime.parallel import thread_count
-from treetop.settings import auto
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -161,9 +160,7 @@ def imported_model(
         settings=settings,
         classes=np.array(names or [str(number) for number in range(labels)], dtype=object),
         feature_map=feature_map,
-        rankers=(
-            Ranker(ranker.tree, ranker.weights, auto.for_depth(settings.ranker(), ranker.tree.depth)),
-        ),
+        rankers=(Ranker(ranker.tree, ranker.weights, settings.ranker()),),
         label_counts=np.zeros(labels, np.int64),
         train_documents=0,
     )

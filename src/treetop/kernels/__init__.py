@@ -43,6 +43,11 @@ def const(dtype: Any, dimensions: int = 1) -> Any:
     return types.Array(dtype, dimensions, "C", readonly=True)
 
 
+csr = (const(i8), const(i4), const(f4))  # sparse rows: pointers, columns, values
+hybrid = (*csr, const(f4, 2))  # rows of both halves, as `Features.arrays` has them
+table = (const(u8), const(i4))  # hash table: keys, values
+
+
 class Kernel:
     """A function that compiles itself for its one signature when first called."""
 

@@ -7,7 +7,7 @@ a vector, and s changes only by the vectors that switch sides.
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, helper, i4, i8, kernel, maker, u1, void
+from treetop.kernels import array, f4, helper, hybrid, i8, kernel, maker, u1, void
 from treetop.kernels.sparse import nth_largest
 
 # A pass that moves fewer than one member in so many is the last one.
@@ -86,22 +86,8 @@ def left_scores(left, whole, sides):
     return left * (a + b) - whole * b
 
 
-@kernel(
-    void(const(i8), const(i4), const(f4), const(f4, 2), array(i8), i8, i8, i8, i8, array(f4), array(u1))
-)
-def bisect(
-    indptr,
-    indices,
-    data,
-    dense,
-    members,
-    columns,
-    left_size,
-    passes,
-    seed,
-    vector,
-    cancel,
-):
+@kernel(void(*hybrid, array(i8), i8, i8, i8, i8, array(f4), array(u1)))
+def bisect(indptr, indices, data, dense, members, columns, left_size, passes, seed, vector, cancel):
     """Reorder `members` so that the first `left_size` are one cluster and the rest the other.
 
     `vector` is zeroed scratch of all columns, and zero again afterwards. Within a side, members are

@@ -10,7 +10,7 @@ document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i what
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, maker, types, u1
+from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
 from treetop.kernels.bisection import next_random
 from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
 from treetop.kernels.sparse import nth_largest
@@ -467,19 +467,14 @@ def signature(width):
     result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
     return result(
         types.UniTuple(u1, width),
-        const(i8),
-        const(i4),
-        const(f4),
-        const(f4, 2),
+        *hybrid,
         const(f4),
         const(f4),
         const(i8),
         types.boolean,
         i8,
         i8,
-        const(i8),
-        const(i4),
-        const(f4),
+        *csr,
         f4,
         f4,
         i8,

@@ -9,7 +9,7 @@ cluster n + 1, and cluster 0 is the root's.
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, helper, i4, i8, kernel, u1, void
+from treetop.kernels import array, const, csr, f4, helper, hybrid, i4, i8, kernel, u1, void
 from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
@@ -24,6 +24,8 @@ DENSE = 0.4
 AHEAD = 12
 ZERO, ONE = np.uint64(0), np.uint64(1)
 WIDTH = 16
+# Numba types of weights by feature: pointers, rows, pairs, their values and full vectors.
+by_feature = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
 
 
 @kernel(void(const(i4), const(i8), i8, i8, array(i8), array(i4, 2), array(i8)))
@@ -44,19 +46,7 @@ def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
 
 
 @kernel(
-    void(
-        const(i4),
-        const(i8),
-        const(i4),
-        const(f4),
-        i8,
-        i8,
-        const(i4, 2),
-        array(i8),
-        array(i4, 2),
-        array(f4, 2),
-        array(f4, 2),
-    )
+    void(const(i4), *csr, i8, i8, const(i4, 2), array(i8), array(i4, 2), array(f4, 2), array(f4, 2))
 )
 def place_values(features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full):
     """Copy a cluster's weights into the rows of its features from `low` to `high`.
@@ -370,35 +360,17 @@ def search_row(
 
 @kernel(
     void(
-        const(i8),
-        const(i4),
-        const(f4),
-        const(f4, 2),
+        *hybrid,
         i8,
         i8,
-        const(i8),
-        const(i4, 2),
-        const(i4, 2),
-        const(f4, 2),
-        const(f4, 2),
+        *by_feature,
         const(f4),
         const(f4),
         const(i8),
         const(i8),
-        i8,
-        i8,
-        i8,
-        i8,
-        i8,
-        i8,
-        i8,
-        i8,
+        *[i8] * 8,
         const(u1),
-        const(i8),
-        const(i8),
-        const(i8),
-        const(i8),
-        const(i8),
+        *[const(i8)] * 5,
         const(f4),
         array(i8, 2),
         array(f4, 2),

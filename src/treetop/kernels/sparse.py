@@ -2,27 +2,10 @@
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, u1, void
+from treetop.kernels import array, const, csr, f4, f8, helper, i4, i8, kernel, u1, void
 
 
-@kernel(
-    i8(
-        const(i8),
-        const(i4),
-        const(f4),
-        i8,
-        i8,
-        const(i8),
-        const(i4),
-        const(f4),
-        const(f8),
-        array(f4),
-        array(i4),
-        array(f4),
-        array(i8),
-        array(f4),
-    )
-)
+@kernel(i8(*csr, i8, i8, *csr, const(f8), array(f4), array(i4), array(f4), array(i8), array(f4)))
 def unit_row_sums(
     group_ptr,
     group_rows,
@@ -74,7 +57,7 @@ def unit_row_sums(
     return written
 
 
-@kernel(void(const(i8), const(i4), const(f4), i8, i8, const(i8), i8, const(f4), array(i4), array(f4)))
+@kernel(void(*csr, i8, i8, const(i8), i8, const(f4), array(i4), array(f4)))
 def place_rows(indptr, indices, data, first, last, starts, shift, scales, out_indices, out_data):
     """Copy rows `first` to `last` to their `starts`, columns moved by `shift`, values scaled."""
     for row in range(first, last):
@@ -95,7 +78,7 @@ def count_seen(indptr, indices, first, last, seen, counts):
         counts[row] = count
 
 
-@kernel(void(const(i8), const(i4), const(f4), i8, i8, const(u1), const(i8), f4, array(i4), array(f4)))
+@kernel(void(*csr, i8, i8, const(u1), const(i8), f4, array(i4), array(f4)))
 def copy_seen(indptr, indices, data, first, last, seen, starts, scale, out_indices, out_data):
     """Copy the values in columns that are `seen` to each row's start, scaled."""
     for row in range(first, last):
@@ -132,7 +115,7 @@ def nth_largest(values, count, rank):
     return values[rank]
 
 
-@kernel(i8(const(i8), const(i4), const(f4), i8, i8, i8, array(i4), array(f4), array(i8)))
+@kernel(i8(*csr, i8, i8, i8, array(i4), array(f4), array(i8)))
 def largest_in_rows(indptr, indices, data, first, last, most, out_indices, out_data, out_ends):
     """The `most` values of largest magnitude in each row, in the row's order; returns how many."""
     longest = 0

@@ -8,7 +8,7 @@ stands for the word.
 import numpy as np
 from numba import types
 
-from treetop.kernels import array, const, helper, i4, i8, kernel, maker, u1, u8, void
+from treetop.kernels import array, const, helper, i4, i8, kernel, maker, table, u1, u8, void
 
 SEPARATOR, LETTER, MARK, SPACE = 0, 1, 2, 3
 WORDS, CHARACTERS = 0, 1
@@ -130,8 +130,7 @@ def next_character(buffer, position, end, classes, lower):
         const(i4),
         i8,
         i8,
-        const(u8),
-        const(i4),
+        *table,
         array(i4),
         array(i8),
         array(i8),

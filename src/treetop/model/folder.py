@@ -24,7 +24,6 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
-from treetop.settings import auto
 from treetop.settings.making import PARAMETERS, from_json
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -125,7 +124,7 @@ def read_ranker(
     tree = Tree.from_arrays(shape)
     plain = storage == FLOAT32
     unpacked = Weights(**weights) if plain else unpack(weights, tree, runtime.thread_count)
-    return Ranker(tree, unpacked, auto.for_depth(settings.ranker(), tree.depth))
+    return Ranker(tree, unpacked, settings.ranker())
 
 
 def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSettings) -> FeatureMap:

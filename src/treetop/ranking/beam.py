@@ -31,70 +31,88 @@ class Start(NamedTuple):
 ROOT = Start()
 
 
-def beam_search(
-    weights: Weights,
-    X: Features,
-    depth: int,
-    beam: int,
-    top: int,
-    score: ScoreKind,
-    threads: int,
-    allowed: np.ndarray = NO_MASK,
-    candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES),
-    start: Start = ROOT,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Nodes of level `depth` (numbered through all levels), scores and how many, best first.
+class SearchPlan(NamedTuple):
+    """What a search is for, and how far it looks."""
 
-    `allowed`: uint8 by node, which may be entered. `candidates`: (pointers, nodes of level `depth`)
-    that each document is restricted to; all of them are then scored, whatever the beam. `start`: nodes
-    of a level to begin at instead of the root.
-    """
-    rows = X.rows
-    if candidates[0].size:
-        beam = max(beam, int(np.diff(candidates[0]).max(initial=1)))
-    if start.ptr.size:
-        beam = max(beam, int(np.diff(start.ptr).max(initial=1)))
-    nodes = np.zeros((rows, top), np.int64)
-    scores = np.zeros((rows, top), np.float32)
-    counts = np.zeros(rows, np.int64)
+    depth: int  # level of the nodes to be found
+    beam: int  # nodes followed at each level above
+    top: int  # nodes to be found
+    score: ScoreKind
+    allowed: np.ndarray = NO_MASK  # uint8 by node: which may be entered; empty: all
+    # Pointers, and the nodes of level `depth` that each document is restricted to: all of them are
+    # scored, whatever the beam. Empty: no such restriction.
+    candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES)
+    start: Start = ROOT
+
+
+class Nodes(NamedTuple):
+    """Nodes of a level, numbered through all levels, best first in each row."""
+
+    nodes: np.ndarray  # int64, documents x top
+    scores: np.ndarray  # float32
+    counts: np.ndarray  # int64, how many of a row are filled
+
+
+def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
+    """The best nodes of level `plan.depth` for each document."""
+    rows, beam = X.rows, plan.beam
+    for pointers in (plan.candidates[0], plan.start.ptr):
+        if pointers.size:
+            beam = max(beam, int(np.diff(pointers).max(initial=1)))
+    plan = plan._replace(beam=beam)
+    shape = (rows, plan.top)
+    best = Nodes(np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(rows, np.int64))
 
     def work(task: tuple[int, int], cancel: np.ndarray) -> None:
-        first, last = task
-        kernel.search(
-            *X.arrays,
-            first,
-            last,
-            *weights.for_search,
-            start.level,
-            depth,
-            beam,
-            top,
-            weights.largest,
-            score.kind,
-            score.power,
-            score.combine,
-            allowed,
-            weights.parent_of,
-            *candidates,
-            *start[1:],
-            nodes[first:last],
-            scores[first:last],
-            counts[first:last],
-            cancel,
-        )
+        search_rows(weights, X, plan, task, best, cancel)
 
     if rows == 1:
         work((0, 1), np.zeros(1, np.uint8))
     else:
         parallel.run(work, parallel.ranges(rows, -(-rows // ROWS_A_TASK)), threads)
-    return nodes, score.final(scores), counts
+    return best._replace(scores=plan.score.final(best.scores))
 
 
-def to_csr(nodes: np.ndarray, scores: np.ndarray, counts: np.ndarray, columns: int) -> sp.csr_matrix:
+def search_rows(
+    weights: Weights,
+    X: Features,
+    plan: SearchPlan,
+    rows: tuple[int, int],
+    best: Nodes,
+    cancel: np.ndarray,
+) -> None:
+    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `best` is filled."""
+    first, last = rows
+    kernel.search(
+        *X.arrays,
+        first,
+        last,
+        *weights.for_search,
+        plan.start.level,
+        plan.depth,
+        plan.beam,
+        plan.top,
+        weights.largest,
+        plan.score.kind,
+        plan.score.power,
+        plan.score.combine,
+        plan.allowed,
+        weights.parent_of,
+        *plan.candidates,
+        plan.start.ptr,
+        plan.start.nodes,
+        plan.start.scores,
+        *(part[first:last] for part in best),
+        cancel,
+    )
+
+
+def to_csr(found: Nodes, columns: int) -> sp.csr_matrix:
     """Search results as a matrix, the best first in each row."""
+    nodes, scores, counts = found
     shape = (nodes.shape[0], columns)
     if nodes.shape[0] == 1:  # no masks for a single query, which takes only microseconds itself
         count = int(counts[0])
         return raw_csr(scores[0, :count], nodes[0, :count], np.array([0, count]), shape)
-    found = np.arange(nodes.shape[1]) < counts[:, None]
-    return raw_csr(scores[found], nodes[found], np.append(0, np.cumsum(counts)), shape)
+    filled = np.arange(nodes.shape[1]) < counts[:, None]
+    return raw_csr(scores[filled], nodes[filled], np.append(0, np.cumsum(counts)), shape)

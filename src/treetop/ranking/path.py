@@ -8,9 +8,10 @@ import numpy as np
 
 from treetop.features.hybrid import Features
 from treetop.kernels import lookup, search
-from treetop.ranking.beam import beam_search
+from treetop.ranking.beam import SearchPlan, beam_search
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import ScoreKind, score_kind
+from treetop.ranking.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,18 @@ def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
     for level in range(ranker.tree.depth, 0, -1):
         nodes.append((level, node))
         node = int(np.searchsorted(ranker.tree.child_ptr[level - 1], node, side="right")) - 1
-    kind = score_kind(ranker.settings.score_transform, ranker.tree.depth)
+    kind = score_kind(ranker.settings.score_transform)
     return [step_at(ranker, X, level, node, kind) for level, node in reversed(nodes)]
 
 
 def beams_of(ranker: Ranker, X: Features) -> list[set[int]]:
     """The nodes (counted within their level) that the search follows above the labels, by level."""
-    kind, beam = score_kind(ranker.settings.score_transform, ranker.tree.depth), ranker.settings.beam
+    kind, beam = score_kind(ranker.settings.score_transform), ranker.settings.beam
     found = []
     for level in range(1, ranker.tree.depth):
-        nodes, _, counts = beam_search(ranker.weights, X, level, beam, beam, kind, 1)
+        best = beam_search(ranker.weights, X, SearchPlan(level, beam, beam, kind), threads=1)
         before = sum(ranker.tree.sizes[: level - 1])
-        found.append({int(node) - before for node in nodes[0, : counts[0]]})
+        found.append({int(node) - before for node in best.nodes[0, : best.counts[0]]})
     return found
 
 
@@ -59,15 +60,20 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
     number = node + sum(ranker.tree.sizes[: level - 1])
     cluster = int(weights.parent_of[number]) + 1
     first, last = weights.child_ptr[cluster : cluster + 2].tolist()
-    words = np.empty(X.sparse.nnz, np.float32)
-    lookup.weights_of(*weights.for_search[:5], X.sparse.indices, cluster, number - first, words)
-    words *= X.sparse.data
+    words = X.sparse.data * weights_at(weights, X.sparse.indices, cluster, number - first)
     columns = X.dense.shape[1]
     dense = weights.dense[first * columns : last * columns].reshape(columns, last - first)
     encoder = float(X.dense[0] @ dense[:, number - first]) if columns else 0.0
     bias = float(weights.biases[number])
     raw = float(words.sum(dtype=np.float64)) + encoder + bias
     return Step(level, node, last - first, words, encoder, bias, raw, worth_of(raw, kind))
+
+
+def weights_at(weights: Weights, features: np.ndarray, cluster: int, child: int) -> np.ndarray:
+    """The weight, float32, of each of `features` (int32) for one child of a cluster."""
+    values = np.empty(features.size, np.float32)
+    lookup.weights_of(*weights.for_search[:5], features, cluster, child, values)
+    return values
 
 
 def worth_of(raw: float, kind: ScoreKind) -> float:
@@ -85,7 +91,7 @@ def worth_of(raw: float, kind: ScoreKind) -> float:
 
 def score_of(steps: list[Step], ranker: Ranker) -> float:
     """The label's score: what the search gives it if it comes by."""
-    kind = score_kind(ranker.settings.score_transform, ranker.tree.depth)
+    kind = score_kind(ranker.settings.score_transform)
     worths = [step.worth for step in steps]
     if kind.combine == search.LAST:
         return worths[-1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
-from treetop.ranking.beam import NO_MASK, NO_NODES, ROOT, Start, beam_search, to_csr
+from treetop.ranking.beam import SearchPlan, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
 from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.progress import Reporter
+from treetop.settings import auto
 from treetop.settings.parts import RankerSettings
 
 
@@ -45,8 +46,10 @@ class Ranker:
 
     tree: Tree
     weights: Weights
-    settings: RankerSettings
-    storage: str = "float32"  # of the weights on disk
+    settings: RankerSettings  # with everything decided by the tree's depth that was left open
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
 
     def predict(
         self,
@@ -63,26 +66,18 @@ class Ranker:
         """
         labels = self.tree.label_of.size
         leaves = self.weights.child_ptr[-1] - labels
-        allowed, restricted = NO_MASK, (NO_NODES, NO_NODES)
+        score = score_kind(self.settings.score_transform)
+        plan = SearchPlan(self.tree.depth, beam or self.settings.beam, min(top, labels), score)
         if allowed_labels is not None:
-            allowed = self._allowed_nodes(leaves + self.tree.node_of[allowed_labels])
+            nodes = leaves + self.tree.node_of[allowed_labels]
+            plan = plan._replace(allowed=self._allowed_nodes(nodes))
         if candidates is not None:
             nodes = leaves + self.tree.node_of[candidates.indices]
-            restricted = (candidates.indptr.astype(np.int64), nodes)
-        nodes, scores, counts = beam_search(
-            self.weights,
-            X,
-            self.tree.depth,
-            beam or self.settings.beam,
-            min(top, labels),
-            score_kind(self.settings.score_transform, self.tree.depth),
-            threads,
-            allowed,
-            restricted,
-        )
+            plan = plan._replace(candidates=(candidates.indptr.astype(np.int64), nodes))
+        best = beam_search(self.weights, X, plan, threads)
         # Places without a result hold node 0, whatever its name: `to_csr` leaves them out.
-        names = self.tree.label_of[np.maximum(nodes - leaves, 0)]
-        return to_csr(names, scores, counts, labels)
+        names = self.tree.label_of[np.maximum(best.nodes - leaves, 0)]
+        return to_csr(best._replace(nodes=names), labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Tree and weights by name."""
@@ -108,6 +103,7 @@ def train_ranker(
     Y: sp.csr_matrix,
     tree: Tree,
     settings: RankerSettings,
+    *,
     seed: int,
     threads: int,
     report: Reporter | None = None,
@@ -119,8 +115,7 @@ def train_ranker(
     `weights`: what each document counts for, 1 if None. `head`: a score of each label that gets
     `head_share` of the last level's.
     """
-    if settings.bias is None:
-        settings = replace(settings, bias=1.0 if tree.depth == 1 else 0.0)
+    settings = auto.for_depth(settings, tree.depth)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
     clusters: list[ClusterWeights] = []
     M = all_below_root(X.rows)
@@ -131,11 +126,11 @@ def train_ranker(
             M,
             tree.child_ptr[level - 1],
             settings,
-            seed + level,
-            threads,
-            report or Reporter(),
-            f"ranker, level {level} of {tree.depth}",
-            weights,
+            seed=seed + level,
+            threads=threads,
+            report=report or Reporter(),
+            name=f"ranker, level {level} of {tree.depth}",
+            document_weights=weights,
         )
         if level == tree.depth:
             clusters += solved if head is None else with_share(solved, tree, head, settings.head_share)
@@ -143,7 +138,7 @@ def train_ranker(
         clusters += solved
         P = None
         if settings.shortlist != "true":
-            P = predicted_nodes(clusters, X, tree, level, settings, threads)
+            P = predicted_nodes(clusters, X, tree, level, settings, threads=threads)
         M = shortlist(P, None if settings.shortlist == "beam" else R)
     return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1], threads), settings)
 
@@ -154,6 +149,7 @@ def predicted_nodes(
     tree: Tree,
     level: int,
     settings: RankerSettings,
+    *,
     threads: int,
     above: sp.csr_matrix | None = None,
 ) -> sp.csr_matrix:
@@ -162,22 +158,24 @@ def predicted_nodes(
     With `above`, P[t-1] and its scores, the search begins there, and only `level` has weights.
     """
     offset = sum(tree.sizes[: level - 1])
-    score = score_kind(settings.score_transform, tree.depth)
-    start = ROOT
+    score = score_kind(auto.for_depth(settings, tree.depth).score_transform)
+    plan = SearchPlan(level, beam=settings.beam, top=settings.beam, score=score)
     if above is not None:
         first = offset - tree.sizes[level - 2]
         worth = np.log(np.maximum(above.data, 1e-30)) if score.exponentiate else above.data
-        worth = worth.astype(np.float32)
         start = Start(
-            level - 1, above.indptr.astype(np.int64), above.indices.astype(np.int64) + first, worth
+            level - 1,
+            ptr=above.indptr.astype(np.int64),
+            nodes=above.indices.astype(np.int64) + first,
+            scores=worth.astype(np.float32),
         )
+        plan = plan._replace(start=start)
         clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
     weights = assemble(clusters, tree, X.sparse.shape[1], threads)
-    beam = settings.beam
-    nodes, scores, counts = beam_search(weights, X, level, beam, beam, score, threads, start=start)
-    found = to_csr(nodes - offset, scores, counts, tree.sizes[level - 1])
-    found.sort_indices()
-    return found
+    best = beam_search(weights, X, plan, threads)
+    predicted = to_csr(best._replace(nodes=best.nodes - offset), tree.sizes[level - 1])
+    predicted.sort_indices()
+    return predicted
 
 
 def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterWeights]:

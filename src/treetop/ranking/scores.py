@@ -28,17 +28,14 @@ class ScoreKind(NamedTuple):
         return np.exp(scores) if self.exponentiate else scores
 
 
-def score_kind(name: str, depth: int = 2) -> ScoreKind:
+def score_kind(name: str) -> ScoreKind:
     """Transform by name.
 
     ``lp-hinge`` is exp(-max(1 - v, 0)^p) and ``sigmoid`` 1 / (1 + exp(-v)), both multiplied along the
     path; ``log-`` before either adds their logarithms; ``identity`` is the label's own raw score.
     ``lp-ordered`` is lp-hinge less a thousandth at most: raw scores above 1, which are all worth the
-    same to a hinge, keep their order. ``auto`` is l3-ordered, or sigmoid for a tree of depth 1: there
-    it only scales the raw score.
+    same to a hinge, keep their order.
     """
-    if name == "auto":
-        name = "sigmoid" if depth == 1 else "l3-ordered"
     log = name.startswith("log-")
     base = name.removeprefix("log-")
     if match := re.fullmatch(r"l([1-9])-(hinge|ordered)", base):

@@ -96,12 +96,66 @@ def plan(
     return tasks
 
 
+class Problem(NamedTuple):
+    """What the clusters of a level have in common."""
+
+    X: Features
+    norms: np.ndarray  # float32, ‖x‖²
+    document_weights: np.ndarray  # float32, multiply all costs of a document
+    members: sp.csc_matrix  # documents of each cluster
+    positives: sp.csc_matrix  # costs of the positives by node
+    positive_ptr: np.ndarray  # int64, their pointers
+    negative_cost: float
+    settings: RankerSettings
+    seed: int
+
+    def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> ClusterWeights:
+        """Weights of the task's children."""
+        start, end = self.members.indptr[task.cluster : task.cluster + 2]
+        rows = self.members.indices[start:end].astype(np.int64)
+        settings = self.settings
+        weights = descent.train_with[task.width](
+            (np.uint8(0),) * task.width,
+            *self.X.arrays,
+            self.norms,
+            self.document_weights,
+            rows,
+            copies(rows.size, self.X.rows),
+            task.first_child,
+            task.last_child,
+            self.positive_ptr,
+            self.positives.indices,
+            self.positives.data,
+            self.negative_cost,
+            settings.bias or 0.0,
+            LOSSES[settings.loss],
+            settings.passes,
+            settings.tolerance,
+            self.seed,
+            settings.prune_below,
+            settings.max_weights or 0,
+            scratch.numbers,
+            scratch.row_of,
+            cancel,
+        )
+        return ClusterWeights(*weights)
+
+
+class Scratch(threading.local):
+    """Arrays that the kernel works in, made once in each thread."""
+
+    def __init__(self, X: Features) -> None:
+        self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
+        self.row_of = np.zeros(X.rows, np.int32)
+
+
 def solve_level(
     X: Features,
     R: sp.csr_matrix,
     M: sp.csr_matrix,
     child_ptr: np.ndarray,
     settings: RankerSettings,
+    *,
     seed: int,
     threads: int,
     report: Reporter,
@@ -111,56 +165,32 @@ def solve_level(
     """W[t] for every cluster of a level.
 
     `R` is the level's relevance, `M` the documents of each cluster (N x K[t-1]). `document_weights`
-    multiply all costs of a document, 1 if None.
+    multiply all costs of a document, 1 if None. `name` is what `report` calls the step.
     """
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)
     members.sort_indices()
-    norms = X.squared_norms()
-    if document_weights is None:
-        document_weights = np.ones(X.rows, np.float32)
-    local = threading.local()
-    positive_ptr = positives.indptr.astype(np.int64)
-    loss = LOSSES[settings.loss]
+    problem = Problem(
+        X,
+        norms=X.squared_norms(),
+        document_weights=np.ones(X.rows, np.float32) if document_weights is None else document_weights,
+        members=members,
+        positives=positives,
+        positive_ptr=positives.indptr.astype(np.int64),
+        negative_cost=negative_cost,
+        settings=settings,
+        seed=seed * 1_000_003,
+    )
+    scratch = Scratch(X)
 
     def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
-        if not hasattr(local, "numbers"):
-            local.numbers = np.full(X.sparse.shape[1], -1, np.int32)
-            local.row_of = np.zeros(X.rows, np.int32)
-        start, end = members.indptr[task.cluster : task.cluster + 2]
-        rows = members.indices[start:end].astype(np.int64)
-        return ClusterWeights(
-            *descent.train_with[task.width](
-                (np.uint8(0),) * task.width,
-                *X.arrays,
-                norms,
-                document_weights,
-                rows,
-                copies(rows.size, X.rows),
-                task.first_child,
-                task.last_child,
-                positive_ptr,
-                positives.indices,
-                positives.data,
-                negative_cost,
-                settings.bias or 0.0,
-                loss,
-                settings.passes,
-                settings.tolerance,
-                seed * 1_000_003,
-                settings.prune_below,
-                settings.max_weights or 0,
-                local.numbers,
-                local.row_of,
-                cancel,
-            )
-        )
+        return problem.solve(task, scratch, cancel)
 
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
-    made = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    solved = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
     parallel.give_back()
     by_cluster: list[list[tuple[int, ClusterWeights]]] = [[] for _ in range(child_ptr.size - 1)]
-    for task, weights in zip(tasks, made, strict=True):
+    for task, weights in zip(tasks, solved, strict=True):
         by_cluster[task.cluster].append((task.first_child, weights))
     return [
         merge_blocks([weights for _, weights in sorted(parts, key=lambda part: part[0])])

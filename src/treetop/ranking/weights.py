@@ -129,13 +129,34 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
     """Weights of the first levels, from their clusters in order."""
     counts = np.bincount(np.concatenate([cluster.features for cluster in clusters]), minlength=features)
     row_ptr = np.append(0, np.cumsum(counts))
+    rows, pair_count, vector_count = row_layout(clusters, row_ptr)
+    weights = Weights(
+        row_ptr,
+        rows,
+        pairs=np.zeros((pair_count, 2), np.int32),
+        full=np.zeros((vector_count, search.WIDTH), np.float32),
+        dense=np.concatenate([cluster.dense.ravel() for cluster in clusters]),
+        biases=np.concatenate([cluster.biases for cluster in clusters]),
+        child_ptr=np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
+        level_ptr=np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
+    )
+    cursor = row_ptr[:-1].copy()
+
+    def work(task: tuple[int, int], _: np.ndarray) -> None:
+        for cluster in clusters:
+            place_weights(cluster, task, cursor, weights)
+
+    parallel.run(work, parallel.ranges(features, threads), threads)
+    return weights
+
+
+def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.ndarray, int, int]:
+    """The `rows` of `Weights`, and how many pairs and full vectors they point to."""
     rows = np.empty((int(row_ptr[-1]), 2), np.int32)
     sizes = np.empty(len(rows), np.int64)
     cursor = row_ptr[:-1].copy()
-    for number, cluster in enumerate(clusters):
-        search.place_cluster(
-            cluster.features, cluster.ends, number, cluster.biases.size, cursor, rows, sizes
-        )
+    for number, (features, ends, _, _, _, biases) in enumerate(clusters):
+        search.place_cluster(features, ends, number, biases.size, cursor, rows, sizes)
     pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
     full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
     if max(pair_ptr[-1], full_ptr[-1]) > np.iinfo(np.int32).max:
@@ -143,23 +164,26 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
             "the model has more than two billion weights: raise threshold or set max_weights"
         )
     rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
-    pairs = np.zeros((int(pair_ptr[-1]), 2), np.int32)
-    full = np.zeros((int(full_ptr[-1]), search.WIDTH), np.float32)
-    cursor = row_ptr[:-1].copy()
-    pair_values = pairs.view(np.float32)
+    return rows, int(pair_ptr[-1]), int(full_ptr[-1])
 
-    def work(task: tuple[int, int], _: np.ndarray) -> None:
-        for cluster in clusters:
-            search.place_values(*cluster[:4], *task, rows, cursor, pairs, pair_values, full)
 
-    parallel.run(work, parallel.ranges(features, threads), threads)
-    return Weights(
-        row_ptr,
-        rows,
-        pairs,
-        full,
-        np.concatenate([cluster.dense.ravel() for cluster in clusters]),
-        np.concatenate([cluster.biases for cluster in clusters]),
-        np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
-        np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
+def place_weights(
+    cluster: ClusterWeights, features: tuple[int, int], cursor: np.ndarray, weights: Weights
+) -> None:
+    """Copy a cluster's weights of some `features` to where `weights.rows` says.
+
+    `cursor` is where the row of each feature goes on.
+    """
+    pair_values = weights.pairs.view(np.float32)
+    search.place_values(
+        cluster.features,
+        cluster.ends,
+        cluster.children,
+        cluster.values,
+        *features,
+        weights.rows,
+        cursor,
+        weights.pairs,
+        pair_values,
+        weights.full,
     )

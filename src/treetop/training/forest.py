@@ -63,8 +63,17 @@ def train_forest(
                 reporter.step("label tree")
                 Z = label_features(seen, Y, weights, settings, share)
             label_tree = build_tree(Z, settings, seed, share)
-        how = auto.for_depth(settings.ranker(), label_tree.depth)
-        ranker = train_ranker(seen, Y, label_tree, how, seed, share, reporter, weights, head)
+        ranker = train_ranker(
+            seen,
+            Y,
+            label_tree,
+            settings.ranker(),
+            seed=seed,
+            threads=share,
+            report=reporter,
+            weights=weights,
+            head=head,
+        )
         if view is None:
             return ranker
         return replace(ranker, weights=ranker.weights.times(view.scale))  # for rows as `X` has them

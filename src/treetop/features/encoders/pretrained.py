@@ -42,8 +42,13 @@ def load_transformer(source: str, dropout: float) -> nn.Module:
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random: always the same.
     with explaining(source), random.fork_rng(devices=[]):
         manual_seed(0)
-        model: nn.Module = family.from_pretrained(source, config=config, dtype=float32)
-    if config.model_type == "mpnet":  # other families have fused attention from the library
+        return use_fused_attention(family.from_pretrained(source, config=config, dtype=float32))
+
+
+def use_fused_attention(model: nn.Module) -> nn.Module:
+    """Exchange MPNet's attention; other families have theirs from the library."""
+    config: Any = model.config
+    if config.model_type == "mpnet":
         from treetop.features.encoders import mpnet
 
         mpnet.fuse(model)

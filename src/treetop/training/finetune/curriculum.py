@@ -175,11 +175,11 @@ class Curriculum:
             M,
             self.tree.child_ptr[t - 1],
             chosen,
-            settings.seed + t,
-            self.threads,
-            Reporter(),
-            "",
-            self.train.weights,
+            seed=settings.seed + t,
+            threads=self.threads,
+            report=Reporter(),
+            name="",
+            document_weights=self.train.weights,
         )
         weight = np.concatenate([cluster.dense.T for cluster in clusters])
         return weight, np.concatenate([cluster.biases for cluster in clusters])
@@ -194,18 +194,19 @@ class Curriculum:
             M,
             self.tree.child_ptr[t - 1],
             self.matcher_settings(),
-            self.settings.seed + t,
-            self.threads,
-            self.report,
-            f"matcher, level {t} of {self.levels}",
-            self.train.weights,
+            seed=self.settings.seed + t,
+            threads=self.threads,
+            report=self.report,
+            name=f"matcher, level {t} of {self.levels}",
+            document_weights=self.train.weights,
         )
 
     def top(
         self, clusters: list[ClusterWeights], t: int, X: Features, above: sp.csr_matrix | None
     ) -> sp.csr_matrix:
         """P[t] = Top(W[t]ᵀ Φ_cat(θ[t]), k) among the children of P[t-1]."""
-        return predicted_nodes(clusters, X, self.tree, t, self.matcher_settings(), self.threads, above)
+        settings, threads = self.matcher_settings(), self.threads
+        return predicted_nodes(clusters, X, self.tree, t, settings, threads=threads, above=above)
 
     def phi_cat(self, documents: Documents, vectors: np.ndarray) -> Features:
         """Φ_cat(θ[t]); its center is that of the documents learned from."""
