@@ -17,13 +17,11 @@ from treetop.errors import TreetopError
 from treetop.evaluation import metrics
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
-SCORE_TRANSFORMS = sp.csr_matrix(
-    np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]])
-)
+SCORES = sp.csr_matrix(np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]]))
 
 
 def test_a_case_done_by_hand():
-    result = metrics.evaluate(TRUE, SCORE_TRANSFORMS, k=(1, 3))
+    result = metrics.evaluate(TRUE, SCORES, k=(1, 3))
     # ranks: document 0: 0 2 1, document 1: 1 2 0, document 2: 0
     assert result["P@1"] == pytest.approx(1 / 3)
     assert result["P@3"] == pytest.approx((2 / 3 + 1 / 3 + 0) / 3)
@@ -38,13 +36,13 @@ def test_a_case_done_by_hand():
 
 
 def test_labels_only_the_test_set_has_count_as_missed():
-    known = metrics.evaluate(TRUE[:, :4], SCORE_TRANSFORMS[:, :4], k=(3,))
+    known = metrics.evaluate(TRUE[:, :4], SCORES[:, :4], k=(3,))
     names = {"classes": "abcd", "columns": "abcde"}
-    with_unseen = metrics.evaluate(TRUE, SCORE_TRANSFORMS[:, :4], k=(3,), **names)
+    with_unseen = metrics.evaluate(TRUE, SCORES[:, :4], k=(3,), **names)
     assert with_unseen["R@3"] < known["R@3"]
     assert with_unseen["by_frequency"]["1"]["occurrences"] == 4
     counts = np.array([5, 5, 5, 5])
-    buckets = metrics.evaluate(TRUE, SCORE_TRANSFORMS[:, :4], (1,), train_counts=counts, **names)
+    buckets = metrics.evaluate(TRUE, SCORES[:, :4], (1,), train_counts=counts, **names)
     assert buckets["by_frequency"]["0"] == {
         "labels": 1,
         "occurrences": 1,
@@ -94,7 +92,7 @@ def test_against_slow_twins(seed, k):
 
 
 def test_f1_at_a_threshold():
-    result = metrics.evaluate(TRUE, SCORE_TRANSFORMS, (1,), threshold=0.45)
+    result = metrics.evaluate(TRUE, SCORES, (1,), threshold=0.45)
     said = np.array([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]])
     expected = f1_score(TRUE.toarray(), said, average="micro", zero_division=0)
     assert result["micro_f1>=0.45"] == pytest.approx(expected)
@@ -244,7 +242,7 @@ def test_names_of_metrics_are_new_and_can_be_followed_by_k(name):
 
 
 def test_the_model_card_shows_only_metrics():
-    result = {**metrics.evaluate(TRUE, SCORE_TRANSFORMS, (1,), threshold=0.5), "seconds": 3.5}
+    result = {**metrics.evaluate(TRUE, SCORES, (1,), threshold=0.5), "seconds": 3.5}
     figures = metrics.figures(result)
     assert figures["P@1"] == "33.33"
     assert "micro_f1>=0.5" in figures

@@ -92,7 +92,7 @@ def test_parts_add_up_to_the_raw_scores(model):
 
 def test_a_word_that_is_taken_away_takes_its_value_along():
     X = sp.csr_matrix(np.eye(4, dtype=np.float32))
-    made = treetop.XRLinear(tree="flat", bias=0.0, threshold=0.0, score_transform="identity")
+    made = treetop.XRLinear(tree="flat", bias=0.0, prune_below=0.0, score_transform="identity")
     made.fit(X, [["a"], ["b"], ["a"], ["c"]])
     both = sp.csr_matrix(np.array([[1, 0, 1, 0]], np.float32))
     whole = made.explain(both, "a")

@@ -50,7 +50,14 @@ def test_a_model_predicts_without_torch(tmp_path, capsys):
     with pytest.raises(TreetopError, match="holds no transformer encoder to export"):
         export_model(tmp_path / "o", tmp_path / "q", True, None)
     with pytest.raises(TreetopError, match="it cannot learn any more"):
-        open_encoder(str(tmp_path / "o" / "encoder"), "auto", 16, 0.1, "cpu", "auto", to_learn=True)
+        open_encoder(
+            str(tmp_path / "o" / "encoder"),
+            treetop.Runtime(device="cpu"),
+            pooling="auto",
+            max_length=16,
+            dropout=0.1,
+            to_learn=True,
+        )
 
 
 def test_what_cannot_be_exported_is_named(tmp_path):

@@ -55,11 +55,11 @@ def test_texts_too_short_for_some_ngrams():
 @pytest.mark.parametrize("tree", ["flat", "4-16-L"])
 def test_trees_with_views_are_models_of_their_own_averaged(corpus, tree):
     texts, labels = corpus
-    together = treetop.XRLinear(ngrams="word:1|word:2+word:1@9", tree=tree, trees=2, threshold=0.01)
+    together = treetop.XRLinear(ngrams="word:1|word:2+word:1@9", tree=tree, trees=2, prune_below=0.01)
     together.fit(texts, labels)
     assert len(together.rankers_) == 2
     alone = [
-        treetop.XRLinear(ngrams=ngrams, tree=tree, trees=1, threshold=0.01, seed=seed)
+        treetop.XRLinear(ngrams=ngrams, tree=tree, trees=1, prune_below=0.01, seed=seed)
         for seed, ngrams in enumerate(("word:1", "word:2+word:1@9"))
     ]
     means = [one.fit(texts, labels).predict_scores(texts[:50], 60).toarray() for one in alone]

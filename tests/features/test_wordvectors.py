@@ -100,4 +100,4 @@ def test_words_and_word_vectors_need_no_torch(tmp_path):
     loaded = treetop.load(str(tmp_path / "model"))
     assert loaded.predict(texts) == model.predict(texts)
     assert loaded.predict(["grün"])[0][0][0] == "b"
-    assert model.feature_widths_[1] == 3
+    assert model.model_.feature_map.widths[1] == 3

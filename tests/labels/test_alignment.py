@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.labels.alignment import align, columns_of
+from treetop.labels.alignment import align, columns_of, vocabulary
 
 CLASSES = np.array(["c", "a", "b"], dtype=object)
 
@@ -65,10 +65,10 @@ def test_data_frames_and_series():
 
 
 def test_column_numbers_of_names():
-    assert columns_of(["b", "c"], CLASSES).tolist() == [2, 0]
-    assert columns_of([3, "1"], np.array([1, 3])).tolist() == [1, 0]
+    assert columns_of(["b", "c"], vocabulary(CLASSES)).tolist() == [2, 0]
+    assert columns_of([3, "1"], vocabulary(np.array([1, 3]))).tolist() == [1, 0]
     with pytest.raises(TreetopError, match="label 'pink' is not known to the model"):
-        columns_of(["pink"], CLASSES)
+        columns_of(["pink"], vocabulary(CLASSES))
 
 
 @pytest.mark.parametrize(

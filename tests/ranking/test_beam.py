@@ -30,7 +30,7 @@ def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
     X, extra, Y = random_problem(rng, 120, 60, labels, dense)
     X = features(X, extra)
     made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), KMeans(passes=10, seed=0, threads=1))
-    chosen = RankerSettings(**{"threshold": 0.02, "tolerance": 0.05, **settings})
+    chosen = RankerSettings(**{"prune_below": 0.02, "tolerance": 0.05, **settings})
     return X, Y, train_ranker(X, Y, made, chosen, seed=0, threads=2)
 
 
@@ -176,7 +176,7 @@ def test_an_unknown_score_is_an_error():
 def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels):
     """P[t] among the children of P[t-1], with weights of level t alone."""
     X, Y, ranker = model(rng, dense, labels, sizes=(3, 6))
-    tree, settings = ranker.tree, RankerSettings(threshold=0.0, beam=5, bias=0.0)
+    tree, settings = ranker.tree, RankerSettings(prune_below=0.0, beam=5, bias=0.0)
     R = all_levels(Y, tree)[1]
     M = sp.csr_matrix(np.ones((X.rows, 3), np.float32))
     clusters = solve_level(X, R, M, tree.child_ptr[1], settings, **QUIETLY)

@@ -22,7 +22,7 @@ from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
 EXACT = RankerSettings(
-    threshold=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
+    prune_below=0.0, tolerance=1e-4, passes=5000, bias=0.0, cost_sensitive=False, lambda_=0.5
 )
 
 
@@ -129,7 +129,7 @@ def test_a_cluster_learns_from_its_own_documents_only(rng):
 def test_pruning_by_threshold_and_by_count(rng):
     X, _, Y = random_problem(rng)
     whole, _ = solve_flat(features(X), Y, EXACT)
-    cut, _ = solve_flat(features(X), Y, with_settings(threshold=0.2))
+    cut, _ = solve_flat(features(X), Y, with_settings(prune_below=0.2))
     np.testing.assert_allclose(cut, np.where(np.abs(whole) > 0.2, whole, 0), atol=1e-6)
     few, _ = solve_flat(features(X), Y, with_settings(max_weights=5))
     for label in range(Y.shape[1]):
