@@ -17,6 +17,7 @@ from treetop.model import layout as store
 from treetop.model.card import card
 from treetop.model.hub import HubMixin
 from treetop.ranking.combining import COMBINE, combined
+from treetop.runtime.files import replacing_folder
 from treetop.training.inputs import is_text
 
 # Labels each member is asked for, for every label wanted: members disagree at the end of their lists.
@@ -97,7 +98,7 @@ class Ensemble(HubMixin):
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write all members into one folder."""
-        with store.replacing_folder(Path(folder)) as target:
+        with replacing_folder(Path(folder), store.check_target) as target:
             for number, member in enumerate(self.members):
                 member.save(target / f"member-{number}")
             facts = {

@@ -17,13 +17,14 @@ from treetop.model.documents import KeptDocuments
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
+from treetop.runtime.files import replacing_folder
 from treetop.runtime.parallel import thread_count
 from treetop.settings.schema import LinearSettings, make_settings, to_json
 
 
 def write_model(model: Any, folder: Path, measured: dict[str, Any] | None) -> None:
     """Write what both kinds of estimators have, and what only this kind has."""
-    with store.replacing_folder(folder) as target:
+    with replacing_folder(folder, store.check_target) as target:
         names = "".join(f"{name}\n" for name in model.classes_)
         (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
         if model.tfidf_ is not None:
