@@ -8,20 +8,20 @@ from starlette.testclient import TestClient
 import treetop
 from treetop.serve.api import make_app
 from treetop.serve.engine import Served
-from treetop.serve.limits import Limits
-from treetop.serve.worker import Options, Worker
+from treetop.serve.options import ServiceOptions
+from treetop.serve.worker import Worker
 
 
 def client_of(folder, **options):
-    chosen = Options(folder, **options)
+    chosen = ServiceOptions(folder, **options)
     return TestClient(make_app(Worker(chosen, Served(folder))), raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
 def client(model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
-    limits = Limits(body_bytes=100_000, characters=2000, texts=20)
-    with client_of(model_folder, feedback=journal, limits=limits) as made:
+    limits = {"max_body": 0.1, "max_characters": 2000, "max_texts": 20}
+    with client_of(model_folder, feedback=journal, **limits) as made:
         made.journal = journal
         yield made
 
@@ -181,8 +181,7 @@ def test_reasons_are_limited_too(client):
 
 
 def test_bodies_are_held_only_up_to_a_limit(model_folder):
-    limits = Limits(body_bytes=1000, held_bytes=1000)
-    with client_of(model_folder, limits=limits) as client:
+    with client_of(model_folder, max_body=0.001, held_bytes=1000) as client:
         client.app.held = 900
         answer = client.post("/v1/predict", json={"text": "x" * 200})
         assert error_of(answer) == (503, "busy")
@@ -198,7 +197,7 @@ def test_a_batch_may_be_for_two_models(model_folder, tmp_path):
 
     treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
     old, new = Served(model_folder), Served(tmp_path / "m")
-    worker = Worker(Options(model_folder), new)
+    worker = Worker(ServiceOptions(model_folder), new)
     pieces = [
         Piece(["apple"], Question(1, None, None, old)),
         Piece(["one"], Question(1, None, None, new)),
@@ -250,7 +249,7 @@ def test_no_path_of_the_server_is_told(client, model_folder):
 
 def test_a_mistake_of_ours_is_told_without_details(model_folder, monkeypatch):
     served = Served(model_folder)
-    worker = Worker(Options(model_folder), served)
+    worker = Worker(ServiceOptions(model_folder), served)
     with TestClient(make_app(worker), raise_server_exceptions=False) as client:
 
         def fail(*_):
@@ -276,12 +275,12 @@ def test_the_token_is_wanted_everywhere_but_on_the_page(model_folder):
 
 def test_other_sites_may_call_only_if_allowed(model_folder):
     ask = {"origin": "https://library.example", "access-control-request-method": "POST"}
-    with client_of(model_folder, origins=("https://library.example",)) as client:
+    with client_of(model_folder, allow_origin=("https://library.example",)) as client:
         answer = client.options("/v1/predict", headers=ask)
         assert answer.headers["access-control-allow-origin"] == "https://library.example"
         other = client.options("/v1/predict", headers={**ask, "origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
-    with client_of(model_folder, origins=("https://library.example",), token="secret") as client:
+    with client_of(model_folder, allow_origin=("https://library.example",), token="secret") as client:
         assert client.options("/v1/predict", headers=ask).status_code == 200
         refused = client.post("/v1/predict", json={"text": "a"}, headers={"origin": ask["origin"]})
         assert refused.status_code == 401
