@@ -6,6 +6,7 @@ import math
 import numbers
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -24,6 +25,8 @@ class Documented:
     at_least: float | None = None
     below: float | None = None  # exclusive bound
     parse: Callable[[Any], Any] | None = None  # raises unless the notation of the value is understood
+    flags: tuple[str, ...] | None = None  # of a command's option; () makes it an argument, None --NAME
+    environment: str | None = None  # variable that a command's option is read from
 
 
 def documented(
@@ -36,9 +39,11 @@ def documented(
     at_least: float | None = None,
     below: float | None = None,
     parse: Callable[[Any], Any] | None = None,
+    flags: tuple[str, ...] | None = None,
+    environment: str | None = None,
 ) -> Any:
-    """A dataclass field with everything a user should know about it."""
-    facts = Documented(help, section, tuple(choices), above, at_least, below, parse)
+    """A dataclass field with everything a user should know; `MISSING` is no default."""
+    facts = Documented(help, section, tuple(choices), above, at_least, below, parse, flags, environment)
     return field(default=default, metadata={META: facts})
 
 
@@ -66,9 +71,25 @@ def plain(value: Any) -> Any:
     return value
 
 
+def annotation_of(one: Field[Any]) -> str:
+    """The type a field is declared with, as it is written in source."""
+    kind: Any = one.type
+    return str(kind.__name__ if isinstance(kind, type) else kind).replace("pathlib.", "")
+
+
+def check_fields(instance: Any) -> None:
+    """Make the values of a frozen dataclass plain, and raise unless each of them is allowed."""
+    for one in documented_fields(type(instance)).values():
+        value = plain(getattr(instance, one.name))
+        if isinstance(value, str) and "Path" in annotation_of(one):
+            value = Path(value)
+        object.__setattr__(instance, one.name, value)
+        check_field(one, value)
+
+
 def check_field(one: Field[Any], value: Any) -> None:
     """Raise unless `value` has the field's type, is within its bounds and can be parsed."""
-    check_type(one.name, value, str(one.type))
+    check_type(one.name, value, annotation_of(one))
     if value is None:
         return
     facts = facts_of(one)
@@ -93,6 +114,7 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         "float": (int, float),
         "str": (str,),
         "bool": (bool,),
+        "Path": (Path,),
         "None": (type(None),),
         "tuple[str, ...]": (tuple,),
     }

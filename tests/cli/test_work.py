@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from treetop.cli.work import measure
+from treetop.cli.work import evaluate_split
 from treetop.data import Split
 
 
@@ -22,7 +22,7 @@ def model():
 
 def test_labels_are_matched_by_name_whatever_their_order(model):
     names, Y = ["a", "b", "c", "z"], sp.csr_matrix([[0, 0, 1, 0], [1, 0, 0, 1]])
-    result = measure(model, Split(["x", "y"], None, None, Y), names, (1, 2))
+    result = evaluate_split(model, Split(["x", "y"], None, None, Y), names, (1, 2))
     assert result["P@1"] == 1 / 2
     assert result["R@2"] == (1 + 1 / 2) / 2
     assert result["labels"] == 4
@@ -31,6 +31,6 @@ def test_labels_are_matched_by_name_whatever_their_order(model):
 def test_excluded_pairs_count_neither_as_predicted_nor_as_true(model):
     names, Y = ["a", "b", "c", "z"], sp.csr_matrix([[1, 0, 1, 0], [1, 0, 0, 1]])
     excluded = sp.csr_matrix([[0, 0, 1, 0], [0, 0, 1, 1]])
-    result = measure(model, Split(["x", "y"], None, None, Y, excluded), names, (1,))
+    result = evaluate_split(model, Split(["x", "y"], None, None, Y, excluded), names, (1,))
     assert result["P@1"] == 1.0
     assert result["R@1"] == 1.0

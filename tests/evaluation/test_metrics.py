@@ -12,6 +12,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 import treetop
 from treetop.cli import screen
+from treetop.cli.options import EvaluateOptions
 from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics
@@ -214,7 +215,7 @@ def test_a_registered_metric_is_in_results_scorers_tables_and_model_cards(
     (tmp_path / "test.txt").write_text("red apple\nblue sky\n")
     (tmp_path / "test.labels").write_text("red\tfruit\nblue\n")
     model.save(tmp_path / "model")
-    evaluate_model(tmp_path / "model", tmp_path, "test", False, "default", None, None, None, keep=True)
+    evaluate_model(EvaluateOptions(tmp_path / "model", tmp_path, keep=True))
     table = capsys.readouterr().out
     assert re.search(r"^true labels +1\.00 +1\.50 +1\.50 +1\.50$", table, re.MULTILINE)
     assert "| hits@3 | 1.50 |" in (tmp_path / "model" / "README.md").read_text("utf-8")

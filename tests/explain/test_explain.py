@@ -181,9 +181,9 @@ def test_the_command_prints_and_gives_json(model, tmp_path, capsys):
     from treetop.cli.work import explain_text
 
     model.save(tmp_path / "m")
-    explain_text(tmp_path / "m", "red apple sky", None, 2, 5, as_json=False)
+    explain_text(tmp_path / "m", "red apple sky", labels=None, k=2, words=5, as_json=False)
     assert "words +" in capsys.readouterr().out
-    explain_text(tmp_path / "m", "red apple sky", ["M3"], 2, 5, as_json=True)
+    explain_text(tmp_path / "m", "red apple sky", labels=["M3"], k=2, words=5, as_json=True)
     assert json.loads(capsys.readouterr().out)[0]["label"] == "M3"
 
 

@@ -6,14 +6,15 @@ import scipy.sparse as sp
 
 torch = pytest.importorskip("torch")
 
+from treetop.training.finetune.budget import steps_by_level  # noqa: E402
+from treetop.training.finetune.shape import first_shape  # noqa: E402
+
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.ranking.ranker import shortlist  # noqa: E402
 from treetop.training.finetune.batches import Batches  # noqa: E402
-from treetop.training.finetune.budget import steps_by_level  # noqa: E402
 from treetop.training.finetune.head import Head  # noqa: E402
 from treetop.training.finetune.loss import level_loss, pointwise  # noqa: E402
 from treetop.training.finetune.optimizer import Adam, Masters, rate_at, rates  # noqa: E402
-from treetop.training.finetune.shape import first_shape  # noqa: E402
 from treetop.training.finetune.targets import DeviceRows, Targets  # noqa: E402
 
 CPU = torch.device("cpu")

@@ -15,6 +15,7 @@ from safetensors.numpy import load_file, save_file
 import treetop
 from treetop.errors import TreetopError
 from treetop.model import layout
+from treetop.runtime import files
 from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.settings.auto import TITLES
 
@@ -174,7 +175,7 @@ def test_a_file_survives(model, tmp_path):
         (".git/HEAD", ".git"),
         (".gitattributes", ".gitattributes"),
         (".DS_Store", ".DS_Store"),
-        (".labels.txt.new", ".labels.txt.new"),
+        (".labels.txt.part", ".labels.txt.part"),
         ("member-0/README.md", "member-0"),
     ],
 )
@@ -194,8 +195,8 @@ def test_an_empty_folder_added_to_a_model_survives(model, folder):
 
 def test_a_model_is_replaced_with_its_edited_card_and_what_a_kill_left(model, folder):
     (folder / "README.md").write_text("mine")
-    (folder / ".README.md.new").write_text("cut sh")
-    (folder / ".config.json.new").write_text("{")
+    (folder / ".README.md.part").write_text("cut sh")
+    (folder / ".config.json.part").write_text("{")
     model.save(folder, {"P@1": 0.5})
     assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
     assert {path.name for path in folder.iterdir()} == {
@@ -282,7 +283,7 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monk
 
 
 def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monkeypatch):
-    monkeypatch.setattr(layout, "exchange", lambda *_: False)
+    monkeypatch.setattr(files, "exchange", lambda *_: False)
     model.save(folder, {"P@1": 0.5})
     assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
     assert os.listdir(folder.parent) == ["model"]

@@ -13,13 +13,13 @@ import pytest
 
 import treetop
 from tests.wheel_installs import documentation, requirements
-from treetop.cli.inspection import draw
-from treetop.cli.service import serve_model
+from treetop.cli.inspection import draw_dataset
+from treetop.cli.main import serve_command
 from treetop.errors import TreetopError
 from treetop.features.encoders.opening import require_torch
 from treetop.runtime.extras import EXTRAS, install_command, missing, namesake_warning, require
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 OPTIONAL = PROJECT["optional-dependencies"]
 OWN = "treetop_xmc-0.1.0.dist-info"
@@ -54,8 +54,8 @@ def test_require_returns_the_first_module():
     ("module", "extra", "use"),
     [
         ("torch", "transformer", require_torch),
-        ("fastapi", "serve", lambda: serve_model(None)),
-        ("matplotlib", "report", lambda: draw(None, None)),
+        ("fastapi", "serve", lambda: serve_command(model="m")),
+        ("matplotlib", "report", lambda: draw_dataset(None, None)),
     ],
 )
 def test_features_name_their_extra(monkeypatch, module, extra, use):

@@ -8,20 +8,24 @@ from starlette.testclient import TestClient
 import treetop
 from treetop.serve.api import make_app
 from treetop.serve.engine import Served
-from treetop.serve.limits import Limits
-from treetop.serve.worker import Options, Worker
+from treetop.serve.options import ServiceOptions
+from treetop.serve.worker import Worker
+
+RUNTIME = treetop.Runtime(threads=1)
 
 
 def client_of(folder, **options):
-    chosen = Options(folder, **options)
-    return TestClient(make_app(Worker(chosen, Served(folder))), raise_server_exceptions=False)
+    chosen = ServiceOptions(folder, **options)
+    return TestClient(
+        make_app(Worker(chosen, Served(folder, RUNTIME), RUNTIME)), raise_server_exceptions=False
+    )
 
 
 @pytest.fixture(scope="module")
 def client(model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
-    limits = Limits(body_bytes=100_000, characters=2000, texts=20)
-    with client_of(model_folder, feedback=journal, limits=limits) as made:
+    limits = {"max_body": 0.1, "max_characters": 2000, "max_texts": 20}
+    with client_of(model_folder, feedback=journal, **limits) as made:
         made.journal = journal
         yield made
 
@@ -56,17 +60,19 @@ def test_requests_with_different_allow_lists_are_computed_in_one_batch(model_fol
     from treetop.serve.batching import Piece
     from treetop.serve.engine import Question
 
-    served = Served(model_folder)
+    served = Served(model_folder, RUNTIME)
     pieces = [
         Piece(["apple", "boat"], Question(2)),
         Piece(["apple"], Question(1, None, ("fire",))),
         Piece(["star"], Question(3)),
     ]
-    answers = served.answer(pieces, 1)
+    answers = served.answer(pieces, RUNTIME)
     assert [len(rows) for rows in answers] == [2, 1, 1]
     assert [len(rows[0]) for rows in answers] == [2, 1, 3]
     assert answers[1][0][0][0] == "fire"
-    assert answers[0] == [served.answer([Piece([t], Question(2))], 1)[0][0] for t in ("apple", "boat")]
+    assert answers[0] == [
+        served.answer([Piece([t], Question(2))], RUNTIME)[0][0] for t in ("apple", "boat")
+    ]
 
 
 def test_why(client):
@@ -181,8 +187,7 @@ def test_reasons_are_limited_too(client):
 
 
 def test_bodies_are_held_only_up_to_a_limit(model_folder):
-    limits = Limits(body_bytes=1000, held_bytes=1000)
-    with client_of(model_folder, limits=limits) as client:
+    with client_of(model_folder, max_body=0.001, held_bytes=1000) as client:
         client.app.held = 900
         answer = client.post("/v1/predict", json={"text": "x" * 200})
         assert error_of(answer) == (503, "busy")
@@ -197,8 +202,8 @@ def test_a_batch_may_be_for_two_models(model_folder, tmp_path):
     from treetop.serve.engine import Question, Reasons
 
     treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
-    old, new = Served(model_folder), Served(tmp_path / "m")
-    worker = Worker(Options(model_folder), new)
+    old, new = Served(model_folder, RUNTIME), Served(tmp_path / "m", RUNTIME)
+    worker = Worker(ServiceOptions(model_folder), new, RUNTIME)
     pieces = [
         Piece(["apple"], Question(1, None, None, old)),
         Piece(["one"], Question(1, None, None, new)),
@@ -249,8 +254,8 @@ def test_no_path_of_the_server_is_told(client, model_folder):
 
 
 def test_a_mistake_of_ours_is_told_without_details(model_folder, monkeypatch):
-    served = Served(model_folder)
-    worker = Worker(Options(model_folder), served)
+    served = Served(model_folder, RUNTIME)
+    worker = Worker(ServiceOptions(model_folder), served, RUNTIME)
     with TestClient(make_app(worker), raise_server_exceptions=False) as client:
 
         def fail(*_):
@@ -276,12 +281,12 @@ def test_the_token_is_wanted_everywhere_but_on_the_page(model_folder):
 
 def test_other_sites_may_call_only_if_allowed(model_folder):
     ask = {"origin": "https://library.example", "access-control-request-method": "POST"}
-    with client_of(model_folder, origins=("https://library.example",)) as client:
+    with client_of(model_folder, allow_origin=("https://library.example",)) as client:
         answer = client.options("/v1/predict", headers=ask)
         assert answer.headers["access-control-allow-origin"] == "https://library.example"
         other = client.options("/v1/predict", headers={**ask, "origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
-    with client_of(model_folder, origins=("https://library.example",), token="secret") as client:
+    with client_of(model_folder, allow_origin=("https://library.example",), token="secret") as client:
         assert client.options("/v1/predict", headers=ask).status_code == 200
         refused = client.post("/v1/predict", json={"text": "a"}, headers={"origin": ask["origin"]})
         assert refused.status_code == 401

@@ -5,7 +5,8 @@ import time
 import pytest
 
 from treetop.serve.batching import SHARE, Batcher
-from treetop.serve.limits import Limits, Refused
+from treetop.serve.limits import Refused
+from treetop.serve.options import ServiceOptions
 
 
 class Engine:
@@ -25,9 +26,9 @@ class Engine:
         return [[(text, piece.options) for text in piece.texts] for piece in pieces]
 
 
-def run(test, engine=None, **options):
+def run(test, engine=None, most=64, **options):
     async def whole():
-        batcher = Batcher(engine or Engine(), **{"limits": Limits(), **options})
+        batcher = Batcher(engine or Engine(), ServiceOptions("model", **options), most)
         task = asyncio.create_task(batcher.run())
         try:
             return await test(batcher)
@@ -43,7 +44,7 @@ def test_each_request_gets_its_own_answers():
         jobs = [batcher.submit([f"{n}-{i}" for i in range(n)], n) for n in range(1, 60)]
         return await asyncio.gather(*jobs)
 
-    for n, answers in enumerate(run(test, limits=Limits(queue_texts=9999)), start=1):
+    for n, answers in enumerate(run(test, queue_texts=9999), start=1):
         assert answers == [(f"{n}-{i}", n) for i in range(n)]
 
 
@@ -71,7 +72,7 @@ def test_a_batch_waits_for_more_when_told_to():
         second = asyncio.create_task(batcher.submit(["b"], None))
         await asyncio.gather(first, second)
 
-    run(test, engine, wait=0.2)
+    run(test, engine, batch_wait=200)
     assert engine.batches == [["a", "b"]]
 
 
@@ -109,7 +110,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
         assert await batcher.submit(["d"], None) == [("d", None)]
         return error.value
 
-    refused = run(test, engine, limits=Limits(queue_texts=10))
+    refused = run(test, engine, queue_texts=10)
     assert refused.status == 503
     assert int(refused.headers["retry-after"]) >= 1
 
@@ -123,7 +124,7 @@ def test_a_long_expected_wait_refuses():
         jobs = [asyncio.create_task(batcher.submit(["b"], None)) for _ in range(40)]
         return await asyncio.gather(*jobs, return_exceptions=True)
 
-    made = run(test, engine, limits=Limits(wait_seconds=0.1), most=1)
+    made = run(test, engine, max_wait=0.1, most=1)
     refused = [one for one in made if isinstance(one, Refused)]
     assert refused
     assert len(refused) < len(made)
@@ -137,15 +138,15 @@ def test_a_request_that_waits_too_long_is_told_so():
         first = asyncio.create_task(batcher.submit(["a"], None))
         await asyncio.sleep(0.02)
         late = asyncio.create_task(batcher.submit(["b"], None))
-        await asyncio.sleep(0.1)
+        await asyncio.sleep(0.15)
         engine.hold.set()
-        with pytest.raises(Refused, match=r"not done within 0.05 seconds"):
+        with pytest.raises(Refused, match=r"not done within 0.1 seconds"):
             await first  # while it is computed
-        with pytest.raises(Refused, match=r"not done within 0.05 seconds"):
+        with pytest.raises(Refused, match=r"not done within 0.1 seconds"):
             await late
         assert await batcher.submit(["c"], None) == [("c", None)]
 
-    run(test, engine, limits=Limits(seconds=0.05))
+    run(test, engine, timeout=0.1)
 
 
 def test_an_error_reaches_only_the_requests_of_its_batch():

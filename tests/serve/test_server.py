@@ -21,10 +21,12 @@ import uvicorn
 
 import treetop
 from tests.serve.conftest import train
-from treetop.serve.limits import Limits
+from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import guarded
 
 JSON = {"content-type": "application/json"}
+
+RUNTIME = treetop.Runtime(threads=1)
 
 
 def ask(address, text="apple pear", **more):
@@ -46,9 +48,9 @@ def talk(server, raw, seconds=5.0):
 
 
 @asynccontextmanager
-async def listening(app, limits):
+async def listening(app, options):
     """An application within this process, behind our protocol: the server and its port."""
-    config = uvicorn.Config(app, port=0, http=guarded(limits), ws="none", log_level="warning")
+    config = uvicorn.Config(app, port=0, http=guarded(options), ws="none", log_level="warning")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     while not server.started:
@@ -171,13 +173,13 @@ def test_slow_clients_are_cut_off(model_folder):
     """Protocol and guard with short limits: heads and bodies that never end."""
     from treetop.serve.api import make_app
     from treetop.serve.engine import Served
-    from treetop.serve.worker import Options, Worker
+    from treetop.serve.worker import Worker
 
-    limits = Limits(head_seconds=0.3, body_seconds=0.3)
+    options = ServiceOptions(model_folder, head_seconds=0.3, body_seconds=0.3)
 
     async def main():
-        worker = Worker(Options(model_folder, limits=limits), Served(model_folder))
-        async with listening(make_app(worker), limits) as (_, port):
+        worker = Worker(options, Served(model_folder, RUNTIME), RUNTIME)
+        async with listening(make_app(worker), options) as (_, port):
 
             async def drip(pieces):
                 reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -238,7 +240,7 @@ def test_a_client_that_does_not_read_is_cut_off(model_folder):
         await send({"type": "http.response.body", "body": b"x" * 50_000_000})
 
     async def main():
-        async with listening(much, Limits(seconds=0.3)) as (server, port):
+        async with listening(much, ServiceOptions(model_folder, timeout=0.3)) as (server, port):
             line = socket.create_connection(("127.0.0.1", port))
             line.sendall(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n")
             await asyncio.sleep(0.2)
@@ -300,7 +302,7 @@ def test_too_many_connections_are_told_so(model_folder):
         await receive()
 
     async def main():
-        async with listening(nothing, Limits(connections=2)) as (_, port):
+        async with listening(nothing, ServiceOptions(model_folder, connections=2)) as (_, port):
             lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
             answer = await asyncio.wait_for(lines[2][0].read(), 3)
             for _, writer in lines:
@@ -331,6 +333,8 @@ def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
         ([str(model_folder), "--feedback", str(tmp_path / "no" / "f")], "cannot be written"),
         ([str(tmp_path / "matrix")], "learned from a feature matrix: only texts can be served"),
         ([str(model_folder), "--token", "naïve"], "the token must be made of ASCII"),
+        ([str(model_folder), "--port", "65536"], "port is 65536: it must be below 65536"),
+        ([str(model_folder), "--max-body", "0"], "max_body is 0.0: it must be at least 0.001"),
     ]:
         command = [sys.executable, "-m", "treetop", "serve", *options]
         made = subprocess.run(command, capture_output=True, text=True, timeout=60)

@@ -11,7 +11,7 @@ import treetop
 from treetop.cli import screen
 from treetop.cli.inspection import print_figures
 from treetop.cli.train import fit
-from treetop.cli.work import measure
+from treetop.cli.work import evaluate_split
 from treetop.data import Dataset, Split
 from treetop.data.docstrings import load_docstrings
 from treetop.features.encoders.opening import require_torch
@@ -72,7 +72,7 @@ def train_and_measure(model: Any, dataset: Dataset, test: Split) -> tuple[Any, d
     fit(model, dataset, dataset.split("train"))
     seconds = time.perf_counter() - started
     print(f"{type(model).__name__} trained in {seconds:.1f} s", flush=True)
-    return model, {**measure(model, test, None), "seconds": seconds}
+    return model, {**evaluate_split(model, test, None), "seconds": seconds}
 
 
 def show_predictions(model: Any, result: dict[str, Any], test: Split, output: Path | None) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import treetop
 from treetop.cli.screen import comparison_rows, print_table
-from treetop.cli.work import measure, writing
+from treetop.cli.work import evaluate_split
 from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
@@ -19,6 +19,7 @@ from treetop.model.compress import compress, folder_bytes, parse_size
 from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model, Predictor
 from treetop.runtime import Runtime
+from treetop.runtime.files import replacing_file
 
 
 def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
@@ -43,7 +44,7 @@ def import_params(source: Path, output: Path) -> None:
 
     found = read_params(source)
     made = {"about": f"From PECOS: {source.name}", "model": found.model, "settings": found.settings}
-    with writing(output) as out:
+    with replacing_file(output) as out:
         json.dump(made, out, indent=2)
         out.write("\n")
     print(f"{output}: a preset of {found.model}: treetop train DATA --preset {output} -o MODEL")
@@ -61,19 +62,19 @@ def compress_model(
     runtime = Runtime()
     smaller, threshold = compress(read_model(folder), folder, room, storage, runtime)
     write_model(smaller, output)
-    print_comparison(folder, output, dataset)
+    print_before_and_after(folder, output, dataset)
     if threshold:
         print(f"\nweights below {threshold:.4g} were dropped")
 
 
-def print_comparison(before: Path, after: Path, dataset: Dataset | None) -> None:
+def print_before_and_after(before: Path, after: Path, dataset: Dataset | None) -> None:
     """Sizes of two model folders, and their precision if there is data."""
     folders = (before, after)
     rows = [["", "before", "after"], ["MB", *(f"{folder_bytes(f) / 1e6:.1f}" for f in folders)]]
     if dataset is not None:
         split = dataset.split("test", "train")
         models = [treetop.load(str(folder)) for folder in folders]
-        before_and_after = [measure(model, split, dataset.label_names) for model in models]
+        before_and_after = [evaluate_split(model, split, dataset.label_names) for model in models]
         rows += comparison_rows(before_and_after)
     print_table(rows)
 
@@ -84,7 +85,7 @@ def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> N
     dataset = None if data is None else open_data(data)
     with tempfile.TemporaryDirectory() as work:
         write_model(exported(read_model(folder), folder, Path(work), int8), output)
-    print_comparison(folder, output, dataset)
+    print_before_and_after(folder, output, dataset)
 
 
 def exported(model: Predictor, folder: Path, work: Path, int8: bool) -> Model:

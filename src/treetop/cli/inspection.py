@@ -23,13 +23,13 @@ def inspect_dataset(
     print(f"{path}: {dataset.format}\n")
     print_figures(dataset)
     if picture is not None:
-        draw(dataset, picture)
+        draw_dataset(dataset, picture)
         print(f"\n{picture}: how often labels occur, how long documents are")
 
 
 def print_figures(dataset: Dataset) -> None:
     """Documents, labels, lengths, duplicates and the labels' long tail."""
-    columns = [figures(split, dataset.label_names) for split in dataset.splits.values()]
+    columns = [split_figures(split, dataset.label_names) for split in dataset.splits.values()]
     rows = [["", *dataset.splits]]
     for name in dict.fromkeys(name for column in columns for name in column):
         rows.append([name, *(column.get(name, "") for column in columns)])
@@ -59,17 +59,17 @@ def label_counts(split: Split, dataset: Dataset) -> Counter[str]:
     return Counter(label for line in split.named_labels(dataset.label_names) for label in line)
 
 
-def words_of(split: Split) -> np.ndarray:
+def document_lengths(split: Split) -> np.ndarray:
     """Words of each text, or features of each row."""
     if split.texts is None:
         return np.diff(split.X.indptr) if split.X is not None else np.zeros(0, np.int64)
     return np.array([len(text.split()) for text in split.texts])
 
 
-def figures(split: Split, names: list[str] | None) -> dict[str, str]:
+def split_figures(split: Split, names: list[str] | None) -> dict[str, str]:
     """Figures of one split."""
     made = {"documents": f"{len(split):,}"}
-    words = words_of(split)
+    words = document_lengths(split)
     what = "words" if split.texts is not None else "features"
     if split.X is not None:
         made["features"] = f"{split.X.shape[1]:,}"
@@ -87,19 +87,19 @@ def figures(split: Split, names: list[str] | None) -> dict[str, str]:
     return made
 
 
-def draw(dataset: Dataset, path: Path) -> None:
+def draw_dataset(dataset: Dataset, path: Path) -> None:
     """How often labels occur, and how long documents are."""
     require("pictures", "report").use("Agg")
     from matplotlib import pyplot
 
-    longest = max(int(words_of(split).max(initial=1)) for split in dataset.splits.values())
+    longest = max(int(document_lengths(split).max(initial=1)) for split in dataset.splits.values())
     edges = np.unique(np.geomspace(1, longest + 1, 40).round()) - 0.5
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     for name, split in dataset.splits.items():
         if split.has_labels:
             counts = np.array(sorted(label_counts(split, dataset).values(), reverse=True))
             left.loglog(np.arange(1, counts.size + 1), counts, label=f"{name}: {counts.size:,} labels")
-        lengths = words_of(split)
+        lengths = document_lengths(split)
         lengths = lengths[lengths > 0]
         if lengths.size:
             weights = np.full(lengths.size, 100 / lengths.size)

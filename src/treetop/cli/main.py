@@ -8,8 +8,11 @@ from typing import Annotated, Optional
 
 import typer
 
+from treetop.cli.data import data_app
+from treetop.cli.options import EvaluateOptions, TrainOptions, options_from
 from treetop.errors import TreetopError
-from treetop.runtime.extras import namesake_warning
+from treetop.runtime.extras import namesake_warning, require
+from treetop.serve.options import ServiceOptions
 
 INTERRUPTED = 130
 
@@ -20,19 +23,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-data_app = typer.Typer(
-    help="Look at data, convert it, fetch it.", no_args_is_help=True, rich_markup_mode=None
-)
 app.add_typer(data_app, name="data")
 
-Data = Annotated[Path, typer.Argument(help="A folder or file in any supported format.")]
-Model = Annotated[Path, typer.Argument(help="A model folder.")]
-TextColumn = Annotated[Optional[str], typer.Option("--text-column", help="Tables: texts.")]
-LabelsColumn = Annotated[Optional[str], typer.Option("--labels-column", help="Tables: labels.")]
+ModelArgument = Annotated[Path, typer.Argument(help="A model folder.")]
+TestData = Annotated[
+    Optional[Path], typer.Option("--data", help="Data whose test split shows what it costs.")
+]
 
 
-@app.command()
-def demo(
+@app.command("demo")
+def demo_command(
     output: Annotated[
         Optional[Path], typer.Option("-o", "--output", help="Keep the model in this folder.")
     ] = None,
@@ -44,67 +44,17 @@ def demo(
     run_demo(output, linear)
 
 
-@app.command()
-def train(
-    data: Data,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the model.")],
-    model: Annotated[
-        Optional[str], typer.Option("--model", help="xr-linear or xr-transformer; else by the preset.")
-    ] = None,
-    preset: Annotated[
-        Optional[str], typer.Option(help="Named settings, such as fast, frozen or eurlex-4k.")
-    ] = None,
-    settings: Annotated[
-        Optional[list[str]], typer.Option("--set", help="Change a setting: name=value.")
-    ] = None,
-    encoder: Annotated[
-        Optional[str], typer.Option(help="Encoder of xr-transformer: Hub name or folder.")
-    ] = None,
-    validation: Annotated[
-        str, typer.Option(help="Split to choose the best weights on; none: no such split.")
-    ] = "dev",
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a run that was stopped.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Discard an earlier run and start again.")
-    ] = False,
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Train all members that the preset names.")
-    ] = False,
-    member: Annotated[
-        Optional[list[str]], typer.Option(help="A member of an ensemble: name=value,name=value.")
-    ] = None,
-    combine: Annotated[
-        Optional[str], typer.Option(help="Ensemble: average, rank, sigmoid or softmax.")
-    ] = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-) -> None:
+@app.command("train")
+@options_from(TrainOptions)
+def train_command(options: TrainOptions) -> None:
     """Train a model on the training split of DATA."""
-    from treetop.cli.train import Order, train_model
+    from treetop.cli.train import train_model
 
-    order = Order(
-        data,
-        output,
-        model,
-        preset,
-        settings or [],
-        encoder,
-        validation,
-        resume,
-        overwrite,
-        ensemble,
-        member or [],
-        combine,
-        text_column,
-        labels_column,
-    )
-    train_model(order)
+    train_model(options)
 
 
 @app.command("ensemble")
-def make_ensemble(
+def ensemble_command(
     models: Annotated[list[Path], typer.Argument(help="Model folders, trained on the same data.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the ensemble.")],
     combine: Annotated[str, typer.Option(help="average, rank, sigmoid or softmax.")] = "average",
@@ -115,9 +65,9 @@ def make_ensemble(
     join_models(models, output, combine)
 
 
-@app.command()
-def predict(
-    model: Model,
+@app.command("predict")
+def predict_command(
+    model: ModelArgument,
     file: Annotated[str, typer.Argument(help="Texts, a line each; - is standard input.")] = "-",
     k: Annotated[int, typer.Option("-k", help="Labels a text.", min=1)] = 5,
     output: Annotated[Optional[Path], typer.Option("-o", "--output", help="File to write to.")] = None,
@@ -127,12 +77,12 @@ def predict(
     """Label names and scores for texts, a line each."""
     from treetop.cli.work import predict_file
 
-    predict_file(model, file, k, output, form, beam)
+    predict_file(model, file, k=k, output=output, form=form, beam=beam)
 
 
-@app.command()
-def explain(
-    model: Model,
+@app.command("explain")
+def explain_command(
+    model: ModelArgument,
     text: Annotated[str, typer.Argument(help="The text; - is standard input.")] = "-",
     label: Annotated[
         Optional[list[str]], typer.Option(help="Label to explain; else the best ones.")
@@ -144,44 +94,27 @@ def explain(
     """Why a text gets its labels: words, encoder, the way through the tree."""
     from treetop.cli.work import explain_text
 
-    explain_text(model, text, label or None, k, words, json)
+    explain_text(model, text, labels=label or None, k=k, words=words, as_json=json)
 
 
-@app.command()
-def evaluate(
-    model: Model,
-    data: Data,
-    split: Annotated[str, typer.Option(help="Split of the data to evaluate on.")] = "test",
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    propensity: Annotated[
-        str, typer.Option(help="Propensity preset: default, wikipedia or amazon.")
-    ] = "default",
-    threshold: Annotated[
-        Optional[float], typer.Option(help="Also F1 of labels that score at least this.")
-    ] = None,
-    keep: Annotated[
-        bool, typer.Option("--keep", help="Note the figures in the model's config and card.")
-    ] = False,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-) -> None:
+@app.command("evaluate")
+@options_from(EvaluateOptions)
+def evaluate_command(options: EvaluateOptions) -> None:
     """Every measure, overall and by label frequency."""
     from treetop.cli.work import evaluate_model
 
-    evaluate_model(model, data, split, json, propensity, threshold, text_column, labels_column, keep)
+    evaluate_model(options)
 
 
-@app.command()
-def compress(
-    model: Model,
+@app.command("compress")
+def compress_command(
+    model: ModelArgument,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the smaller model.")],
     max_size: Annotated[
         Optional[str], typer.Option(help="Drop the smallest weights until it fits: 200MB.")
     ] = None,
     weights: Annotated[str, typer.Option(help="Of weights on disk: float16 or int8.")] = "int8",
-    data: Annotated[
-        Optional[Path], typer.Option(help="Data whose test split shows what it costs.")
-    ] = None,
+    data: TestData = None,
 ) -> None:
     """Make a model smaller, and show the cost in P@k."""
     from treetop.cli.exchange import compress_model
@@ -190,15 +123,13 @@ def compress(
 
 
 @app.command("export-onnx")
-def export_onnx(
-    model: Model,
+def export_onnx_command(
+    model: ModelArgument,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the exported model.")],
     int8: Annotated[
         bool, typer.Option("--int8", help="Encoder in eight bits: small and quick.")
     ] = False,
-    data: Annotated[
-        Optional[Path], typer.Option(help="Data whose test split shows what it costs.")
-    ] = None,
+    data: TestData = None,
 ) -> None:
     """An XR-Transformer whose encoder runs on onnxruntime: it predicts without torch."""
     from treetop.cli.exchange import export_model
@@ -207,7 +138,7 @@ def export_onnx(
 
 
 @app.command("import-pecos")
-def import_pecos(
+def import_pecos_command(
     source: Annotated[Path, typer.Argument(help="A model folder or a params.json of PECOS.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="Model folder, or preset (.json).")],
     words: Annotated[
@@ -221,106 +152,15 @@ def import_pecos(
     import_from_pecos(source, output, words, labels)
 
 
-@app.command()
-def serve(
-    model: Model,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0: every one.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="0: any that is free.", min=0, max=65535)] = 8000,
-    workers: Annotated[
-        Optional[int], typer.Option(help="Processes; else one a core, with an encoder fewer.", min=1)
-    ] = None,
-    device: Annotated[Optional[str], typer.Option(help="Of the encoder: cpu, cuda, cuda:1 …")] = None,
-    token: Annotated[
-        Optional[str],
-        typer.Option(envvar="TREETOP_TOKEN", help="Clients must send it: Authorization: Bearer …"),
-    ] = None,
-    feedback: Annotated[
-        Optional[Path], typer.Option(help="Keep accepted and rejected labels in this JSONL file.")
-    ] = None,
-    allow_origin: Annotated[
-        Optional[list[str]], typer.Option(help="Another site whose pages may call (CORS).")
-    ] = None,
-    batch: Annotated[
-        Optional[int], typer.Option(help="Texts computed together at most; else by the model.", min=1)
-    ] = None,
-    batch_wait: Annotated[
-        float, typer.Option(help="Milliseconds a batch waits for more texts.", min=0)
-    ] = 0.0,
-    max_body: Annotated[float, typer.Option(help="Megabytes of a request.", min=0.001)] = 8.0,
-    max_texts: Annotated[int, typer.Option(help="Texts a request.", min=1)] = 256,
-    max_characters: Annotated[int, typer.Option(help="Characters a text.", min=1)] = 1_000_000,
-    max_wait: Annotated[
-        float, typer.Option(help="Seconds in the queue above which requests get 503.", min=0.01)
-    ] = 1.5,
-    timeout: Annotated[float, typer.Option(help="Seconds a request may take.", min=0.1)] = 30.0,
-    access_log: Annotated[bool, typer.Option("--access-log", help="Print every request.")] = False,
-) -> None:
+@app.command("serve")
+@options_from(ServiceOptions)
+def serve_command(options: ServiceOptions) -> None:
     """A web page and an HTTP API for a model."""
-    from treetop.cli.service import Order, serve_model
+    # Not prometheus_client: workers import it once PROMETHEUS_MULTIPROC_DIR is set.
+    require("the web page and the HTTP API", "serve", "fastapi", "uvicorn", "httptools")
+    from treetop.serve.run import serve
 
-    order = Order(
-        model,
-        host,
-        port,
-        workers,
-        device,
-        token,
-        feedback,
-        tuple(allow_origin or ()),
-        batch,
-        batch_wait,
-        max_body,
-        max_texts,
-        max_characters,
-        max_wait,
-        timeout,
-        access_log,
-    )
-    raise typer.Exit(serve_model(order))
-
-
-@data_app.command("inspect")
-def inspect_data(
-    data: Data,
-    picture: Annotated[Optional[Path], typer.Option(help="Draw it, to this PNG or SVG.")] = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-) -> None:
-    """What is in a file or folder."""
-    from treetop.cli.inspection import inspect_dataset
-
-    inspect_dataset(data, text_column, labels_column, picture)
-
-
-@data_app.command("convert")
-def convert_data(
-    source: Data,
-    target: Annotated[Path, typer.Argument(help="A new folder, or a .csv, .tsv, .jsonl or .parquet.")],
-    form: Annotated[
-        Optional[str],
-        typer.Option("--to", help="Format of a folder: text-lines, jsonl, pecos, lf, xmlrepo, …"),
-    ] = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-) -> None:
-    """Write data in another format."""
-    from treetop.cli.inspection import convert_dataset
-
-    convert_dataset(source, target, form, text_column, labels_column)
-
-
-@data_app.command("get")
-def get_data(
-    name: Annotated[str, typer.Argument(help="eurlex-4k, wiki10-31k, amazoncat-13k, …")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to put it in.")] = Path("data"),
-    address: Annotated[
-        Optional[str], typer.Option("--from", help="Another address; {name} is replaced.")
-    ] = None,
-) -> None:
-    """Download a public data set."""
-    from treetop.cli.fetch import fetch_dataset
-
-    fetch_dataset(name, output, address)
+    raise typer.Exit(serve(options))
 
 
 def main() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import treetop
 from treetop.cli import screen
+from treetop.cli.options import TrainOptions
 from treetop.data import Dataset, Split, open_data
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble
@@ -24,93 +24,74 @@ from treetop.training.run import check_run
 TRAINABLE = ("xr-linear", "xr-transformer")
 
 
-@dataclass(frozen=True)
-class Order:
-    """The options of the command train."""
-
-    data: Path
-    output: Path
-    model: str | None
-    preset: str | None
-    assignments: list[str]
-    encoder: str | None
-    validation: str
-    resume: bool
-    overwrite: bool
-    ensemble: bool
-    members: list[str]
-    combine: str | None
-    text_column: str | None
-    labels_column: str | None
-
-    @property
-    def kind(self) -> str:
-        """The kind of model: as asked for, else the preset's, else XRLinear's."""
-        kind = self.model or (presets.kind_of(self.preset) if self.preset else "xr-linear")
-        if kind not in TRAINABLE:
-            raise TreetopError(f"unknown model {kind!r}: choose one of {', '.join(TRAINABLE)}")
-        return kind
-
-    def settings(self) -> dict[str, Any]:
-        """Preset, then options, then assignments."""
-        chosen = presets.settings_of(self.preset, self.kind) if self.preset else {}
-        if self.encoder is not None:
-            if self.kind != "xr-transformer":
-                raise TreetopError("--encoder is for --model xr-transformer")
-            chosen["encoder"] = self.encoder
-        return {**chosen, **dict(map(parse_assignment, self.assignments))}
-
-    def variants(self) -> tuple[list[dict[str, Any]], str]:
-        """Settings of each model to train, and how they are combined."""
-        common, combine = self.settings(), "average"
-        changes: list[dict[str, Any]] = [{}]
-        if self.combine not in (None, *COMBINE):
-            raise TreetopError(f"--combine {self.combine}: choose one of {', '.join(COMBINE)}")
-        if self.ensemble and (self.members or self.encoder):
-            raise TreetopError(
-                "--ensemble takes the members from the preset: leave out --member, --encoder"
-            )
-        if self.ensemble:
-            if self.preset is None:
-                raise TreetopError(
-                    "--ensemble takes the members from a preset: give --preset or --member"
-                )
-            changes, combine = presets.ensemble_of(self.preset)
-        elif self.members:
-            changes = [dict(map(parse_assignment, one.split(","))) for one in self.members]
-        made = [{**common, **change} for change in changes]
-        for one in made:
-            check_parameters(self.kind, one)
-        return made, self.combine or combine
+def model_kind(options: TrainOptions) -> str:
+    """The kind of model: as asked for, else the preset's, else XRLinear's."""
+    kind = options.model or (presets.kind_of(options.preset) if options.preset else "xr-linear")
+    if kind not in TRAINABLE:
+        raise TreetopError(f"unknown model {kind!r}: choose one of {', '.join(TRAINABLE)}")
+    return kind
 
 
-def train_model(order: Order) -> None:
+def model_settings(options: TrainOptions, kind: str) -> dict[str, Any]:
+    """Preset, then options, then assignments."""
+    chosen = presets.settings_of(options.preset, kind) if options.preset else {}
+    if options.encoder is not None:
+        if kind != "xr-transformer":
+            raise TreetopError("--encoder is for --model xr-transformer")
+        chosen["encoder"] = options.encoder
+    return {**chosen, **dict(map(parse_assignment, options.assignments))}
+
+
+def variants(options: TrainOptions, kind: str) -> tuple[list[dict[str, Any]], str]:
+    """Settings of each model to train, and how they are combined."""
+    common, combine = model_settings(options, kind), "average"
+    changes: list[dict[str, Any]] = [{}]
+    if options.combine not in (None, *COMBINE):
+        raise TreetopError(f"--combine {options.combine}: choose one of {', '.join(COMBINE)}")
+    if options.ensemble and (options.member or options.encoder):
+        raise TreetopError(
+            "--ensemble takes the members from the preset: leave out --member, --encoder"
+        )
+    if options.ensemble:
+        if options.preset is None:
+            raise TreetopError("--ensemble takes the members from a preset: give --preset or --member")
+        changes, combine = presets.ensemble_of(options.preset)
+    elif options.member:
+        changes = [dict(map(parse_assignment, one.split(","))) for one in options.member]
+    made = [{**common, **change} for change in changes]
+    for one in made:
+        check_parameters(kind, one)
+    return made, options.combine or combine
+
+
+def train_model(options: TrainOptions) -> None:
     """Train on the split `train` and save: one model, or an ensemble of several."""
-    variants, combine = order.variants()
-    if order.resume and order.kind != "xr-transformer":
+    kind = model_kind(options)
+    members, combine = variants(options, kind)
+    if options.resume and kind != "xr-transformer":
         raise TreetopError("--resume is for xr-transformer: xr-linear trains in one go")
-    store.check_target(order.output)
-    if order.kind == "xr-transformer":
-        for number in range(len(variants)):
-            check_run(run_folder(order.output, number), order.resume, order.overwrite)
-    dataset = open_data(order.data, order.text_column, order.labels_column)
+    store.check_target(options.output)
+    if kind == "xr-transformer":
+        for number in range(len(members)):
+            check_run(run_folder(options.output, number), options.resume, options.overwrite)
+    dataset = open_data(options.data, options.text_column, options.labels_column)
     split = dataset.split("train")
     warn_of_empty(split)
     screen.compile_kernels()
     started = time.perf_counter()
     models = []
-    for number, settings in enumerate(variants):
-        if len(variants) > 1:
-            print(f"member {number + 1} of {len(variants)}: {settings.get('encoder', order.kind)}")
-        estimator = KINDS[order.kind](**settings)
-        fit(estimator, dataset, split, **run_options(order, dataset, number))
+    for number, settings in enumerate(members):
+        if len(members) > 1:
+            print(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
+        estimator = KINDS[kind](**settings)
+        fit(estimator, dataset, split, **run_options(options, kind, dataset, number))
         models.append(estimator)
     made = models[0] if len(models) == 1 else Ensemble(models, combine)
-    made.save(order.output)
+    made.save(options.output)
     seconds, labels = time.perf_counter() - started, len(made.classes_)
-    print(f"{order.output}: {len(split):,} documents, {labels:,} labels, trained in {seconds:.1f} s")
-    if order.kind == "xr-transformer":
-        where = run_folder(order.output, 0).parent
+    print(f"{options.output}: {len(split):,} documents, {labels:,} labels, trained in {seconds:.1f} s")
+    if kind == "xr-transformer":
+        where = run_folder(options.output, 0).parent
         print(f"{where} keeps the run: --resume with other settings uses it; delete it when done")
 
 
@@ -119,20 +100,20 @@ def run_folder(output: Path, number: int) -> Path:
     return output.with_name(f"{output.name}.run") / f"member-{number}"
 
 
-def run_options(order: Order, dataset: Dataset, number: int) -> dict[str, Any]:
+def run_options(options: TrainOptions, kind: str, dataset: Dataset, number: int) -> dict[str, Any]:
     """What only XRTransformer's `fit` takes."""
-    if order.kind != "xr-transformer":
+    if kind != "xr-transformer":
         return {}
     made: dict[str, Any] = {
-        "run": run_folder(order.output, number),
-        "resume": order.resume,
-        "overwrite": order.overwrite,
+        "run": run_folder(options.output, number),
+        "resume": options.resume,
+        "overwrite": options.overwrite,
     }
-    held = dataset.splits.get(order.validation)
+    held = dataset.splits.get(options.validation)
     if held is not None and held.texts is not None and held.has_labels:
         made["validation"] = (held.texts, held.given_labels)
-    elif order.validation not in ("dev", "none"):
-        raise TreetopError(f"the data has no split {order.validation!r} with labels to validate on")
+    elif options.validation not in ("dev", "none"):
+        raise TreetopError(f"the data has no split {options.validation!r} with labels to validate on")
     return made
 
 

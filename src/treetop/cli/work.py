@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 import treetop
 from treetop.cli import screen
+from treetop.cli.options import EvaluateOptions
 from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
@@ -24,23 +23,24 @@ from treetop.features.words.tokens import blocks_of_text
 from treetop.labels.alignment import align
 from treetop.model import layout as store
 from treetop.model.card import card
+from treetop.runtime.files import replacing_file
 
 
 def predict_file(
-    model: Path, file: str, k: int, output: Path | None, form: str, beam: int | None
+    model: Path, file: str, *, k: int, output: Path | None, form: str, beam: int | None
 ) -> None:
     """Predict line by line, in a stream."""
     if form not in ("jsonl", "tsv"):
         raise TreetopError(f"unknown format {form!r}: choose jsonl or tsv")
     estimator = treetop.load(str(model))
-    with writing(output) as out:
+    with nullcontext(sys.stdout) if output is None else replacing_file(output) as out:
         for block in blocks_of_text(texts_from(file)):
             for prediction in estimator.predict(block, k, beam=beam):
                 out.write(as_line(prediction, form) + "\n")
 
 
 def explain_text(
-    model: Path, text: str, labels: list[str] | None, k: int, words: int, as_json: bool
+    model: Path, text: str, *, labels: list[str] | None, k: int, words: int, as_json: bool
 ) -> None:
     """Print why a text gets its labels."""
     if text == "-":
@@ -75,57 +75,33 @@ def texts_from(file: str) -> Iterator[str]:
             raise TreetopError(f"standard input:{number}: not UTF-8") from None
 
 
-@contextmanager
-def writing(output: Path | None) -> Iterator[IO[str]]:
-    """Standard output, or a file that appears only when it is complete."""
-    if output is None:
-        yield sys.stdout
-        return
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{output.name}.", dir=output.parent or Path())
-    except OSError as error:
-        raise TreetopError(f"{output}: cannot be written ({error.strerror})") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as out:
-            yield out
-        Path(name).chmod(0o644)
-        Path(name).replace(output)
-    except OSError as error:
-        raise TreetopError(f"{output}: cannot be written ({error.strerror})") from None
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def evaluate_model(
-    model: Path,
-    data: Path,
-    split_name: str,
-    as_json: bool,
-    propensity: str,
-    threshold: float | None,
-    text_column: str | None,
-    labels_column: str | None,
-    keep: bool = False,
-) -> None:
+def evaluate_model(options: EvaluateOptions) -> None:
     """Measure a model on a split and print the figures; `keep` notes them in the model folder."""
-    metrics.propensity_constants(propensity)
-    estimator = treetop.load(str(model))
-    dataset = open_data(data, text_column, labels_column)
-    if split_name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
-        split_name = "train"
+    metrics.propensity_constants(options.propensity)
+    estimator = treetop.load(str(options.model))
+    dataset = open_data(options.data, options.text_column, options.labels_column)
+    name = options.split
+    if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
+        name = "train"
         print("treetop: the data has no split test: measured on train", file=sys.stderr)
-    split = dataset.split(split_name)
-    result = measure(estimator, split, dataset.label_names, propensity=propensity, threshold=threshold)
-    if keep:
-        noted = {"measured_on": f"{Path(data).name}, {split_name}: {len(split):,} documents.", **result}
-        store.keep_measures(model, noted, card)
-    if as_json:
+    split = dataset.split(name)
+    result = evaluate_split(
+        estimator,
+        split,
+        dataset.label_names,
+        propensity=options.propensity,
+        threshold=options.threshold,
+    )
+    if options.keep:
+        where = f"{options.data.name}, {name}: {len(split):,} documents."
+        store.keep_measures(options.model, {"measured_on": where, **result}, card)
+    if options.json:
         print(json.dumps(result, indent=2))
     else:
         screen.print_measures(result)
 
 
-def measure(
+def evaluate_split(
     estimator: Any,
     split: Split,
     names: list[str] | None,

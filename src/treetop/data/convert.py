@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from treetop.data.dataset import SPLITS, Dataset
 from treetop.data.files import plain_name
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
-from treetop.model import layout
+from treetop.runtime.files import replacing_folder
 
 Writer = Callable[[Dataset, Path], None]
 # A table's writer serves three formats.
@@ -36,8 +37,7 @@ def form_of(target: Path, asked: str | None) -> str:
 
 def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
     """Write a data set to a new folder or file; the format it was written in."""
-    if target.exists():
-        raise TreetopError(f"{target}: exists already: choose another place")
+    check_absent(target)
     form = form_of(target, form)
     for name in dataset.splits:
         if name not in SPLITS:
@@ -52,7 +52,7 @@ def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
             f"{target}: one file for {len(dataset.splits)} splits ({', '.join(dataset.splits)}): "
             f"give a folder and --to {form}"
         )
-    with layout.replacing_folder(target) as folder:
+    with replacing_folder(target, check_absent) as folder:
         if single:
             WRITERS[form](dataset, folder / target.name)
         else:
@@ -60,6 +60,12 @@ def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
     if single:
         unwrap(target)
     return form
+
+
+def check_absent(target: Path) -> None:
+    """Raise if there is anything at `target`, be it a link to nothing."""
+    if os.path.lexists(target):
+        raise TreetopError(f"{target}: exists already: choose another place")
 
 
 def unwrap(target: Path) -> None:

@@ -24,6 +24,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
+from treetop.runtime.files import replacing_folder
 from treetop.settings.making import PARAMETERS, from_json
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -32,7 +33,7 @@ FLOAT32 = "float32"
 
 def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
     """Write a model, or a group of them; what was there stays whole until the new one is complete."""
-    with layout.replacing_folder(folder) as target:
+    with replacing_folder(folder, layout.check_target) as target:
         if isinstance(model, EnsembleModel):
             for number, member in enumerate(model.members):
                 write_model(member, target / f"member-{number}")

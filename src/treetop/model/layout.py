@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
 import os
-import shutil
-import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from treetop.errors import TreetopError
+from treetop.runtime.files import part_of, replacing_file
 
 VERSION = 1
 CONFIG = "config.json"
 CARD = "README.md"
 # Files that config.json does not list: itself, the card, and what a killed `keep_measures` leaves.
-UNLISTED = (CONFIG, CARD, f".{CONFIG}.new", f".{CARD}.new")
+UNLISTED = (CONFIG, CARD, part_of(Path(CONFIG)).name, part_of(Path(CARD)).name)
 # Files are checked against their checksums up to this total; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 
@@ -84,12 +80,8 @@ def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[A
     config["metrics"] = measures
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
     for name, content in ((CONFIG, text), (CARD, make_card(config))):
-        try:
-            fresh = folder / f".{name}.new"
-            fresh.write_text(content, encoding="utf-8")
-            fresh.replace(folder / name)
-        except OSError as error:
-            raise TreetopError(f"{folder / name}: cannot be written ({error.strerror})") from None
+        with replacing_file(folder / name) as file:
+            file.write(content)
 
 
 def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
@@ -180,60 +172,3 @@ def first_foreign(folder: Path) -> str | None:
                 yield name
 
     return next(search(folder), None)
-
-
-@contextmanager
-def replacing_folder(target: Path) -> Iterator[Path]:
-    """A new folder to write to that becomes `target` at the end, in one step.
-
-    On any error, or when killed, what was at `target` stays as it was. See `check_target` for what
-    may be replaced.
-    """
-    target = Path(target)
-    check_target(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    except OSError as error:
-        raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None
-    try:
-        yield fresh
-        fresh.chmod(0o755)
-        for file in fresh.rglob("*"):
-            if file.is_file():
-                flush(file)
-        check_target(target)  # writing took a while: what is swapped out is deleted
-        swap(fresh, target)
-    except OSError as error:
-        raise TreetopError(f"{target}: cannot be written ({error.strerror})") from None
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-
-
-def flush(path: Path) -> None:
-    """Make sure a file is on disk."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
-def swap(fresh: Path, target: Path) -> None:
-    """Put `fresh` in the place of `target`; what was there ends up at `fresh`."""
-    if not target.exists():
-        fresh.rename(target)
-        return
-    if not exchange(fresh, target):
-        aside = fresh.with_name(fresh.name + ".old")
-        target.rename(aside)
-        fresh.rename(target)
-        aside.rename(fresh)
-
-
-def exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step, where the system can (Linux); False where it cannot."""
-    if not sys.platform.startswith("linux"):
-        return False
-    renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
-    here, swap_both = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-    return renameat2 is not None and not renameat2(
-        here, os.fsencode(first), here, os.fsencode(second), swap_both
-    )

@@ -11,7 +11,7 @@ import json
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,6 +37,14 @@ def write_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
     """Write a safetensors file without a copy of the arrays in memory."""
+    with path.open("wb") as file:
+        write_tensors(file, arrays, metadata)
+
+
+def write_tensors(
+    file: IO[bytes], arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
+) -> None:
+    """Write the content of a safetensors file."""
     # Wide types first: every array then lies on a multiple of its own width.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
@@ -51,11 +59,10 @@ def write_arrays(
         offset = end
     text = json.dumps(header).encode()
     text += b" " * (-(len(text) + 8) % 64)
-    with path.open("wb") as file:
-        file.write(len(text).to_bytes(8, "little"))
-        file.write(text)
-        for _, values in ordered:
-            np.ascontiguousarray(values).tofile(file)
+    file.write(len(text).to_bytes(8, "little"))
+    file.write(text)
+    for _, values in ordered:
+        np.ascontiguousarray(values).tofile(file)
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

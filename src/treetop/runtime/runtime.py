@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.fields import META, check_field, documented, plain
+from treetop.fields import check_fields, documented
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
@@ -46,11 +46,7 @@ class Runtime:
     reporter: Reporter = field(default_factory=Reporter, compare=False)
 
     def __post_init__(self) -> None:
-        for one in fields(self):
-            if META in one.metadata:
-                value = plain(getattr(self, one.name))
-                object.__setattr__(self, one.name, value)
-                check_field(one, value)
+        check_fields(self)
         if self.processes != 1 or self.cluster is not None:
             raise TreetopError("training on several processes or a cluster is not supported yet")
 

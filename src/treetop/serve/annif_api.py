@@ -9,11 +9,11 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from treetop.serve.limits import Limits, Refused
-from treetop.serve.schemas import Ask, Text
+from treetop.serve.limits import MOST_LABELS, Refused
+from treetop.serve.schemas import PredictRequest, Text
 from treetop.serve.worker import Worker
 
-Limit = Annotated[int, Query(ge=0, le=Limits().labels)]
+Limit = Annotated[int, Query(ge=0, le=MOST_LABELS)]
 Least = Annotated[float, Query(ge=0.0, le=1.0)]
 Id = Annotated[str, Path(description="The name of the model.")]
 MOST = 32
@@ -27,7 +27,7 @@ FORM = {
                     "required": ["text"],
                     "properties": {
                         "text": {"type": "string"},
-                        "limit": {"type": "integer", "minimum": 0, "maximum": Limits().labels},
+                        "limit": {"type": "integer", "minimum": 0, "maximum": MOST_LABELS},
                         "threshold": {"type": "number", "minimum": 0, "maximum": 1},
                         "language": {"type": "string"},
                     },
@@ -38,31 +38,31 @@ FORM = {
 }
 
 
-class Document(BaseModel):
+class AnnifDocument(BaseModel):
     """A document of a batch."""
 
     text: Text
     document_id: str | None = None
 
 
-class Documents(BaseModel):
+class AnnifBatch(BaseModel):
     """A batch."""
 
-    documents: Annotated[list[Document], Field(max_length=MOST)]
+    documents: Annotated[list[AnnifDocument], Field(max_length=MOST)]
 
 
-class Subject(BaseModel):
+class AnnifSubject(BaseModel):
     """A label, with the names Annif gives it."""
 
     uri: str
     label: str | None = None
 
 
-class Indexed(BaseModel):
+class AnnifExample(BaseModel):
     """A document and its right subjects."""
 
     text: Annotated[Text, Field(min_length=1)]
-    subjects: Annotated[list[Subject], Field(max_length=1000)]
+    subjects: Annotated[list[AnnifSubject], Field(max_length=1000)]
 
 
 def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any]) -> None:
@@ -87,7 +87,7 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
         form = read_form(await request.body())
         if "text" not in form:
             raise Refused(400, "no_text", "the form has no field text")
-        limit = number(form, "limit", 10, Limits().labels, whole=True)
+        limit = number(form, "limit", 10, MOST_LABELS, whole=True)
         least = number(form, "threshold", 0.0, 1.0)
         found = await subjects(worker, [form["text"]], int(limit), least)
         return {"results": found[0]}
@@ -95,7 +95,7 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
     @router.post("/{project_id}/suggest-batch")
     async def suggest_batch(
         project_id: Id,
-        batch: Documents,
+        batch: AnnifBatch,
         limit: Limit = 10,
         threshold: Least = 0.0,
         language: str = "",
@@ -109,7 +109,7 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
         ]
 
     @router.post("/{project_id}/learn", status_code=204)
-    async def learn(project_id: Id, documents: list[Indexed]) -> Response:
+    async def learn(project_id: Id, documents: list[AnnifExample]) -> Response:
         """Keep documents with their right labels, to train on later."""
         check(worker, project_id)
         worker.keep([(one.text, [subject.uri for subject in one.subjects], []) for one in documents])
@@ -122,7 +122,9 @@ async def subjects(worker: Worker, texts: list[str], limit: int, least: float) -
     """Labels as Annif names their parts."""
     if not texts or limit == 0:
         return [[] for _ in texts]
-    found = await worker.predict(worker.request(), Ask(texts=texts, k=limit, threshold=least))
+    found = await worker.predict(
+        worker.request(), PredictRequest(texts=texts, k=limit, threshold=least)
+    )
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}

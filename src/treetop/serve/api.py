@@ -17,12 +17,21 @@ import treetop
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.guard import Guard
-from treetop.serve.limits import Limits, Refused, mistake
-from treetop.serve.schemas import About, Answer, Ask, Done, Judged, Matches, Why, Wrong
+from treetop.serve.limits import MOST_EXPLAINED, MOST_LABELS, Refused, internal_error
+from treetop.serve.schemas import (
+    DoneResponse,
+    ErrorResponse,
+    ExplainRequest,
+    FeedbackRequest,
+    LabelsResponse,
+    ModelInfo,
+    PredictRequest,
+    PredictResponse,
+)
 from treetop.serve.worker import Request, Worker
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": Wrong, "description": text}
+    status: {"model": ErrorResponse, "description": text}
     for status, text in {
         400: "not a valid request",
         401: "token missing or wrong",
@@ -33,7 +42,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
         413: "too large",
         422: "wrong values",
         431: "headers too long",
-        500: "a mistake of the server",
+        500: "internal server error",
         503: "busy, stopping or too late",
         507: "no room",
     }.items()
@@ -67,15 +76,14 @@ def make_app(worker: Worker) -> Any:
         worker.measures.requests.labels(path, str(status)).inc()
         worker.measures.seconds.labels(path).observe(seconds)
 
-    options = worker.options
-    guard = Guard(app, options.limits, options.token, options.origins, watch)
-    if not options.origins:
+    guard, origins = Guard(app, worker.options, watch), worker.options.allow_origin
+    if not origins:
         return guard
     from starlette.middleware.cors import CORSMiddleware
 
     return CORSMiddleware(
         guard,
-        allow_origins=list(options.origins),
+        allow_origins=list(origins),
         allow_methods=["GET", "POST"],
         allow_headers=["authorization", "content-type"],
         expose_headers=["retry-after"],
@@ -91,7 +99,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def failed(_: HttpRequest, error: Exception) -> Response:
-        return JSONResponse(mistake().body, 500)
+        return JSONResponse(internal_error().body, 500)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: HttpRequest, error: HTTPException) -> Response:
@@ -110,17 +118,17 @@ def add_error_handlers(app: FastAPI) -> None:
 def add_routes(app: FastAPI, worker: Worker) -> None:
     """Labels for texts, reasons for labels."""
 
-    @app.post("/v1/predict", response_model=Answer, responses=ERRORS, tags=["labels"])
-    async def predict(ask: Ask) -> Response:
+    @app.post("/v1/predict", response_model=PredictResponse, responses=ERRORS, tags=["labels"])
+    async def predict(body: PredictRequest) -> Response:
         """Labels for one text or many, best first."""
         request = worker.request()
-        found = await worker.predict(request, ask)
+        found = await worker.predict(request, body)
         results = [
             {"labels": [{"label": name, "score": round(score, 6)} for name, score in one]}
             for one in found
         ]
-        if ask.explain:
-            await add_reasons(worker, request, ask, results)
+        if body.explain:
+            await add_reasons(worker, request, body, results)
         return Response(
             json.dumps({"model": request.served.name, "results": results}),
             200,
@@ -129,31 +137,33 @@ def add_routes(app: FastAPI, worker: Worker) -> None:
         )
 
     @app.post("/v1/explain", responses=ERRORS, tags=["labels"])
-    async def explain(why: Why) -> dict[str, Any]:
+    async def explain(body: ExplainRequest) -> dict[str, Any]:
         """Why a text gets labels: words, encoder, ways through the trees, documents alike."""
-        found = await worker.explain(worker.request(), why.text, why.labels, why.words)
+        found = await worker.explain(worker.request(), body.text, body.labels, body.words)
         return {"labels": found}
 
-    @app.get("/v1/labels", response_model=Matches, responses=ERRORS, tags=["labels"])
+    @app.get("/v1/labels", response_model=LabelsResponse, responses=ERRORS, tags=["labels"])
     async def labels(
         q: Annotated[str, Query(max_length=200, description="Part of a name.")] = "",
-        limit: Annotated[int, Query(ge=1, le=Limits().labels)] = 20,
+        limit: Annotated[int, Query(ge=1, le=MOST_LABELS)] = 20,
     ) -> Any:
         """Labels whose names hold `q`."""
         found = worker.served.search.find(q, limit)
         return {"labels": [{"label": name, "documents": count} for name, count in found]}
 
 
-async def add_reasons(worker: Worker, request: Request, ask: Ask, results: list[Any]) -> None:
+async def add_reasons(
+    worker: Worker, request: Request, body: PredictRequest, results: list[Any]
+) -> None:
     """Say why, text by text, best labels first, until the limit of reasons is reached."""
-    left = worker.options.limits.explained
-    texts = [ask.text] if ask.text is not None else ask.texts
+    left = MOST_EXPLAINED
+    texts = [body.text] if body.text is not None else body.texts
     for text, one in zip(texts, results, strict=True):
         records = one["labels"][:left]
         left -= len(records)
         if records:
             names = [record["label"] for record in records]
-            reasons = await worker.explain(request, text, names, ask.words)
+            reasons = await worker.explain(request, text, names, body.words)
             for record, why in zip(records, reasons, strict=True):
                 record["why"] = why
 
@@ -161,7 +171,7 @@ async def add_reasons(worker: Worker, request: Request, ask: Ask, results: list[
 def add_other_routes(app: FastAPI, worker: Worker) -> None:
     """The model, feedback, and what operators need."""
 
-    @app.get("/v1/model", response_model=About, responses=ERRORS, tags=["model"])
+    @app.get("/v1/model", response_model=ModelInfo, responses=ERRORS, tags=["model"])
     async def model() -> Any:
         """What is served."""
         served = worker.served
@@ -179,28 +189,28 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
             "settings": shown,
         }
 
-    @app.post("/v1/reload", response_model=Done, responses=ERRORS, tags=["model"])
+    @app.post("/v1/reload", response_model=DoneResponse, responses=ERRORS, tags=["model"])
     async def reload() -> Any:
         """Exchange the model for the one that is in its folder now; no request is dropped."""
         changed = await worker.reload()
         worker.tell_others()
         return {"done": changed}
 
-    @app.post("/v1/feedback", response_model=Done, responses=ERRORS, tags=["labels"])
-    async def feedback(judged: Judged) -> Any:
+    @app.post("/v1/feedback", response_model=DoneResponse, responses=ERRORS, tags=["labels"])
+    async def feedback(decision: FeedbackRequest) -> Any:
         """Keep what a person decided, to train on later."""
-        worker.keep([(judged.text, judged.labels, judged.rejected)])
+        worker.keep([(decision.text, decision.labels, decision.rejected)])
         return {"done": True}
 
-    @app.get("/healthz", response_model=Done, tags=["operation"])
+    @app.get("/healthz", response_model=DoneResponse, tags=["operation"])
     async def healthz() -> Any:
         """The process runs."""
         return {"done": True}
 
-    @app.get("/readyz", response_model=Done, responses=ERRORS, tags=["operation"])
+    @app.get("/readyz", response_model=DoneResponse, responses=ERRORS, tags=["operation"])
     async def readyz() -> Any:
         """The model is open and there is room in the queue."""
-        waits = worker.batcher.expected_wait() > worker.options.limits.wait_seconds
+        waits = worker.batcher.expected_wait() > worker.options.max_wait
         if not worker.ready or waits:
             raise Refused(503, "not_ready", "the server is not ready", retry_after="1")
         return {"done": True}

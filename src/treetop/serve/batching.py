@@ -17,7 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from treetop.serve.limits import Limits, Refused, busy, stopping
+from treetop.serve.limits import Refused, busy, stopping
+from treetop.serve.options import ServiceOptions
 
 # Texts of one request that are computed before another request has its turn.
 SHARE = 16
@@ -53,12 +54,11 @@ class Batcher:
     def __init__(
         self,
         engine: Callable[[list[Piece]], list[list[Any]]],
-        limits: Limits,
-        most: int = 64,
-        wait: float = 0.0,
+        options: ServiceOptions,
+        most: int,
         watch: Callable[[int, float], None] = lambda texts, seconds: None,
     ) -> None:
-        self.engine, self.limits, self.most, self.wait, self.watch = engine, limits, most, wait, watch
+        self.engine, self.options, self.most, self.watch = engine, options, most, watch
         self.jobs: deque[Job] = deque()
         self.waiting = 0  # texts in `jobs` that are not taken yet
         self.computing = 0  # texts of the batch that is being computed
@@ -76,17 +76,17 @@ class Batcher:
 
         `until`: the moment (of `time.monotonic`) at which the request's time is over.
         """
-        limits, expected = self.limits, self.expected_wait()
+        expected = self.expected_wait()
         if self.closed:
             raise stopping()
         if self.waiting and (
-            self.waiting + len(texts) > limits.queue_texts or expected > limits.wait_seconds
+            self.waiting + len(texts) > self.options.queue_texts or expected > self.options.max_wait
         ):
             raise busy(expected)
         if not texts:
             return []
         if until is None:
-            until = time.monotonic() + limits.seconds
+            until = time.monotonic() + self.options.timeout
         answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
         self.jobs.append(Job(texts, options, until, answer))
         self.waiting += len(texts)
@@ -95,15 +95,15 @@ class Batcher:
             async with asyncio.timeout(max(0.0, until - time.monotonic())):
                 return await answer
         except TimeoutError:
-            raise too_slow(limits.seconds) from None
+            raise too_slow(self.options.timeout) from None
 
     async def run(self) -> None:
         """Compute batches until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             await self.filled.wait()
-            if self.wait and self.waiting < self.most:
-                await asyncio.sleep(self.wait)
+            if self.options.batch_wait and self.waiting < self.most:
+                await asyncio.sleep(self.options.batch_wait / 1e3)
             batch = self.take()
             if not batch:
                 continue

@@ -10,7 +10,8 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from treetop.serve.limits import Limits, Refused, busy, mistake, stopping
+from treetop.serve.limits import Refused, busy, internal_error, stopping
+from treetop.serve.options import ServiceOptions
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -38,13 +39,11 @@ class Guard:
     def __init__(
         self,
         app: App,
-        limits: Limits,
-        token: str | None,
-        origins: tuple[str, ...],
+        options: ServiceOptions,
         watch: Callable[[str, int, float], None],
     ) -> None:
-        self.app, self.limits, self.origins, self.watch = app, limits, origins, watch
-        self.token = None if token is None else token.encode()
+        self.app, self.options, self.watch = app, options, watch
+        self.token = None if options.token is None else options.token.encode()
         self.held = 0  # bytes of bodies that are being read or answered
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
@@ -75,7 +74,7 @@ class Guard:
         except Exception:
             log.exception("a request failed")
             if not status:
-                await respond(mistake(), answer, False)
+                await respond(internal_error(), answer, False)
         finally:
             self.held -= body.size
             route = scope.get("route")
@@ -100,16 +99,16 @@ class Guard:
         """Refuse what a page of another site makes a browser send, unless that site is allowed."""
         if scope["method"] != "POST" or header(scope, b"sec-fetch-site") != b"cross-site":
             return
-        if header(scope, b"origin").decode("latin-1") not in self.origins:
+        if header(scope, b"origin").decode("latin-1") not in self.options.allow_origin:
             raise Refused(403, "other_site", "pages of other sites may not call: see --allow-origin")
 
     async def read_body(self, scope: Any, receive: Receive, body: Body) -> None:
         """The whole body, up to the limits of size and time; all bodies together have one too."""
-        most, length = self.limits.body_bytes, header(scope, b"content-length")
+        most, length = self.options.body_bytes, header(scope, b"content-length")
         if length.isdigit() and int(length) > most:
             raise too_large(most)
         try:
-            async with asyncio.timeout(self.limits.body_seconds):
+            async with asyncio.timeout(self.options.body_seconds):
                 while not body.whole:
                     message = await receive()
                     if message["type"] == "http.disconnect":
@@ -119,7 +118,7 @@ class Guard:
                     self.held += len(chunk)
                     if body.size > most:
                         raise too_large(most)
-                    if self.held > max(self.limits.held_bytes, most):
+                    if self.held > max(self.options.held_bytes, most):
                         raise busy(1)
                     body.whole = not message.get("more_body")
         except TimeoutError:

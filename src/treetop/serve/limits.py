@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-
-@dataclass(frozen=True)
-class Limits:
-    """What one worker takes on. Beyond a limit a client gets an error, never a growing queue."""
-
-    body_bytes: int = 8 << 20  # of a request
-    texts: int = 256  # of a request
-    explained: int = 50  # labels, of all texts of a request, whose reasons are asked for
-    characters: int = 1_000_000  # of a text
-    labels: int = 1000  # asked for a text
-    allowed: int = 10_000  # names in an allow-list
-    seconds: float = 30.0  # a request may take in all
-    queue_texts: int = 1024  # waiting
-    wait_seconds: float = 1.5  # a request may expect to wait before its turn
-    head_bytes: int = 32 << 10  # of a request's line and headers
-    head_seconds: float = 10.0  # to send them
-    body_seconds: float = 20.0  # to send the body
-    connections: int = 2000
-    held_bytes: int = 256 << 20  # of all bodies together
+# What a client may ask for whatever the options are: the OpenAPI names these limits.
+MOST_LABELS = 1000  # labels asked for per text
+MOST_ALLOWED = 10_000  # names in an allow-list
+MOST_EXPLAINED = 50  # labels, of all texts of a request, whose reasons are asked for
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
@@ -51,6 +35,6 @@ def stopping() -> Refused:
     return Refused(503, "stopping", "the server is stopping", retry_after="2")
 
 
-def mistake() -> Refused:
+def internal_error() -> Refused:
     """Something failed that is not the client's fault; what, is in the log only."""
-    return Refused(500, "internal", "the server made a mistake")
+    return Refused(500, "internal", "internal server error")

@@ -9,7 +9,8 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from treetop.serve.limits import Limits, Refused, busy
+from treetop.serve.limits import Refused, busy
+from treetop.serve.options import ServiceOptions
 
 LONG_HEAD = Refused(431, "long_head", "the request's headers are too long")
 LATE_HEAD = Refused(408, "slow", "the request's headers took too long to arrive")
@@ -24,7 +25,7 @@ UPGRADE = re.compile(
 class Guarded(HttpToolsProtocol):
     """Ends a connection whose head is too long or late, or whose answer is not fetched."""
 
-    limits = Limits()
+    options: ServiceOptions
     timer: asyncio.TimerHandle | None = None
     head_bytes = 0  # that have come before the head was complete
     named_bytes = 0  # of the address and of all headers, also those after a body
@@ -34,10 +35,10 @@ class Guarded(HttpToolsProtocol):
     def connection_made(self, transport: Any) -> None:
         """The head must come soon."""
         super().connection_made(transport)
-        if len(self.connections) > self.limits.connections:
+        if len(self.connections) > self.options.connections:
             self.refuse(busy(1))
             return
-        self.watch(self.limits.head_seconds)
+        self.watch(self.options.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is awaited any more."""
@@ -48,13 +49,13 @@ class Guarded(HttpToolsProtocol):
         """Count what comes before the head is complete."""
         if self.in_head:
             if self.timer is None:
-                self.watch(self.limits.head_seconds)
+                self.watch(self.options.head_seconds)
             self.head_bytes += len(data)
             head, end, rest = data.partition(b"\r\n\r\n")
             if end and b"pgrade" in head:
                 data = UPGRADE.sub(b"", head) + end + rest
         super().data_received(data)
-        if self.in_head and self.head_bytes > self.limits.head_bytes:
+        if self.in_head and self.head_bytes > self.options.head_bytes:
             self.refuse(LONG_HEAD)
 
     def on_url(self, url: bytes) -> None:
@@ -70,7 +71,7 @@ class Guarded(HttpToolsProtocol):
     def count(self, piece: bytes) -> None:
         """Refuse names and values that are too long together."""
         self.named_bytes += len(piece)
-        if self.named_bytes > self.limits.head_bytes:
+        if self.named_bytes > self.options.head_bytes:
             self.stop_parsing(LONG_HEAD)
 
     def on_headers_complete(self) -> None:
@@ -78,7 +79,7 @@ class Guarded(HttpToolsProtocol):
         if len(self.pipeline) >= MOST_AHEAD:
             self.stop_parsing(IMPATIENT)
         self.in_head, self.received, self.answered = False, False, False
-        self.watch(self.limits.body_seconds + self.limits.seconds + self.limits.head_seconds)
+        self.watch(self.options.body_seconds + self.options.timeout + self.options.head_seconds)
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
@@ -92,7 +93,7 @@ class Guarded(HttpToolsProtocol):
         self.answered = True
         self.unwatch()
         if self.transport.get_write_buffer_size():
-            self.timer = self.loop.call_later(self.limits.seconds, self.end_if_not_fetched)
+            self.timer = self.loop.call_later(self.options.timeout, self.end_if_not_fetched)
         self.begin_again()
         super().on_response_complete()
 
@@ -148,6 +149,6 @@ class Guarded(HttpToolsProtocol):
             self.timer = None
 
 
-def guarded(limits: Limits) -> type[asyncio.Protocol]:
-    """The protocol class for uvicorn, with these limits."""
-    return type("GuardedProtocol", (Guarded,), {"limits": limits})
+def guarded(options: ServiceOptions) -> type[asyncio.Protocol]:
+    """The protocol class for uvicorn, with the limits of these options."""
+    return type("GuardedProtocol", (Guarded,), {"options": options})

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from treetop.serve.limits import Limits
-
-TOP = Limits()
+from treetop.serve.limits import MOST_ALLOWED, MOST_LABELS
 
 
 def well_formed(text: str) -> str:
@@ -28,14 +26,14 @@ def a_number(value: Any) -> Any:
 
 
 Text = Annotated[str, AfterValidator(well_formed)]
-Count = Annotated[int, Field(ge=1, le=TOP.labels), BeforeValidator(a_number)]
+Count = Annotated[int, Field(ge=1, le=MOST_LABELS), BeforeValidator(a_number)]
 Words = Annotated[int, Field(ge=0, le=100), BeforeValidator(a_number)]
 Texts = Annotated[list[Text], Field(min_length=1)]
-Names = Annotated[list[str], Field(min_length=1, max_length=TOP.allowed)]
+Names = Annotated[list[str], Field(min_length=1, max_length=MOST_ALLOWED)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
 
-class Sent(BaseModel):
+class RequestModel(BaseModel):
     """What a client sends: unknown names are errors."""
 
     model_config = ConfigDict(extra="forbid")
@@ -45,7 +43,7 @@ class Sent(BaseModel):
 ABSENT: Any = None
 
 
-def describe_ask(schema: dict[str, Any]) -> None:
+def describe_predict_request(schema: dict[str, Any]) -> None:
     """What pydantic cannot say: either a text or texts, and nothing may be null."""
     for one in schema["properties"].values():
         if one.get("default", 0) is None:
@@ -57,10 +55,10 @@ def describe_ask(schema: dict[str, Any]) -> None:
     ]
 
 
-class Ask(Sent):
+class PredictRequest(RequestModel):
     """One text or many, and how many labels."""
 
-    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_ask)
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_predict_request)
     text: Annotated[Text, Field(description="One text.")] = ABSENT
     texts: Annotated[Texts, Field(description="Several texts instead.")] = ABSENT
     k: Annotated[Count, Field(description="Labels a text.")] = 5
@@ -70,14 +68,14 @@ class Ask(Sent):
     words: Words = 20
 
     @model_validator(mode="after")
-    def one_of_both(self) -> Ask:
+    def one_of_both(self) -> PredictRequest:
         """A text or texts."""
         if (self.text is None) == (self.texts is None):
             raise ValueError("give either text or texts")
         return self
 
 
-class Why(Sent):
+class ExplainRequest(RequestModel):
     """A text and labels to explain."""
 
     text: Text
@@ -85,7 +83,7 @@ class Why(Sent):
     words: Words = 20
 
 
-class Judged(Sent):
+class FeedbackRequest(RequestModel):
     """What a person decided for a text."""
 
     model_config = ConfigDict(
@@ -99,7 +97,7 @@ class Judged(Sent):
     rejected: Annotated[list[str], Field(max_length=1000, description="Suggested and wrong.")] = []
 
 
-class Label(BaseModel):
+class ScoredLabel(BaseModel):
     """A label and its score."""
 
     label: str
@@ -107,33 +105,33 @@ class Label(BaseModel):
     why: dict[str, Any] | None = None
 
 
-class Labels(BaseModel):
+class TextLabels(BaseModel):
     """Labels of one text, best first."""
 
-    labels: list[Label]
+    labels: list[ScoredLabel]
 
 
-class Answer(BaseModel):
+class PredictResponse(BaseModel):
     """Labels of every text, in order."""
 
     model: str
-    results: list[Labels]
+    results: list[TextLabels]
 
 
-class Found(BaseModel):
+class LabelMatch(BaseModel):
     """A label and how many training documents have it."""
 
     label: str
     documents: int
 
 
-class Matches(BaseModel):
+class LabelsResponse(BaseModel):
     """Labels that match a search."""
 
-    labels: list[Found]
+    labels: list[LabelMatch]
 
 
-class About(BaseModel):
+class ModelInfo(BaseModel):
     """What is served."""
 
     name: str
@@ -147,20 +145,20 @@ class About(BaseModel):
     settings: dict[str, Any]
 
 
-class Problem(BaseModel):
+class ErrorDetail(BaseModel):
     """Why a request was not answered as asked."""
 
     code: str
     message: str
 
 
-class Wrong(BaseModel):
+class ErrorResponse(BaseModel):
     """The body of every error."""
 
-    error: Problem
+    error: ErrorDetail
 
 
-class Done(BaseModel):
+class DoneResponse(BaseModel):
     """A request was carried out."""
 
     done: bool = True

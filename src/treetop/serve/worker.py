@@ -6,43 +6,21 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
 from treetop.serve.engine import Question, Reasons, Served, mark_of
 from treetop.serve.feedback import Journal
-from treetop.serve.limits import Limits, Refused
+from treetop.serve.limits import Refused
 from treetop.serve.measures import Measures
-from treetop.serve.schemas import Ask
+from treetop.serve.options import ServiceOptions
+from treetop.serve.schemas import PredictRequest
 
 log = logging.getLogger("treetop.serve")
-
-
-@dataclass(frozen=True)
-class Options:
-    """What `treetop serve` was told."""
-
-    folder: Path
-    host: str = "127.0.0.1"
-    port: int = 8000
-    workers: int = 1
-    threads: int = 1  # a worker
-    device: str | None = None
-    token: str | None = None
-    feedback: Path | None = None
-    origins: tuple[str, ...] = ()
-    batch: int = 64  # texts computed together at most
-    batch_wait: float = 0.0  # seconds a batch waits for more
-    access_log: bool = False
-    limits: Limits = field(default_factory=Limits)
-
-    @property
-    def runtime(self) -> Runtime:
-        """Where a worker computes."""
-        return Runtime(threads=self.threads, device=self.device or "auto")
+# Texts computed together: with an encoder more of them would only make each one wait longer.
+LINEAR_BATCH, ENCODER_BATCH = 64, 16
 
 
 @dataclass(frozen=True)
@@ -56,17 +34,16 @@ class Request:
 class Worker:
     """Answers questions about texts with the model of the moment."""
 
-    def __init__(self, options: Options, served: Served) -> None:
-        self.options, self.served = options, served
+    def __init__(self, options: ServiceOptions, served: Served, runtime: Runtime) -> None:
+        self.options, self.served, self.runtime = options, served, runtime
         self.measures = Measures()
         self.journal = Journal(options.feedback) if options.feedback is not None else None
         self.tell_others: Callable[[], None] = lambda: None  # that the model was exchanged
         self.reloading = asyncio.Lock()
         self.tasks: set[asyncio.Task[None]] = set()
         self.ready = False
-        self.batcher = Batcher(
-            self.answer, options.limits, options.batch, options.batch_wait, self.watch_batch
-        )
+        most = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
+        self.batcher = Batcher(self.answer, options, most, self.watch_batch)
 
     async def start(self) -> None:
         """Open what is opened late, and begin to answer."""
@@ -78,7 +55,7 @@ class Worker:
     async def stop(self) -> None:
         """Finish what was accepted."""
         self.ready = False
-        await self.batcher.finish(self.options.limits.seconds)
+        await self.batcher.finish(self.options.timeout)
         self.running.cancel()
 
     def watch_batch(self, texts: int, seconds: float) -> None:
@@ -89,29 +66,29 @@ class Worker:
     def warm_up(self, served: Served) -> None:
         """Make the first request as quick as any other."""
         if served.model.has_encoder:
-            limit_torch(self.options.threads)
-        served.answer([Piece(["a first text"], Question())], self.options.runtime)
+            limit_torch(self.runtime.thread_count)
+        served.answer([Piece(["a first text"], Question())], self.runtime)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
         """What the batcher asks, in its thread: a batch may be for two models, the old and the new."""
         answers: dict[int, list[Any]] = {}
         for served in {id(piece.options.served): piece.options.served for piece in pieces}.values():
             own = [n for n, piece in enumerate(pieces) if piece.options.served is served]
-            made = served.answer([pieces[n] for n in own], self.options.runtime)
+            made = served.answer([pieces[n] for n in own], self.runtime)
             answers |= dict(zip(own, made, strict=True))
         return [answers[number] for number in range(len(pieces))]
 
     def request(self) -> Request:
         """A request that comes now."""
-        return Request(self.served, time.monotonic() + self.options.limits.seconds)
+        return Request(self.served, time.monotonic() + self.options.timeout)
 
-    async def predict(self, request: Request, ask: Ask) -> list[list[tuple[str, float]]]:
+    async def predict(self, request: Request, body: PredictRequest) -> list[list[tuple[str, float]]]:
         """Labels of the texts of one request."""
-        texts = [ask.text] if ask.text is not None else list(ask.texts or ())
+        texts = [body.text] if body.text is not None else list(body.texts or ())
         self.check_texts(texts)
-        allow = None if ask.allow is None else tuple(sorted(set(ask.allow)))
-        check_labels(request.served, allow or ())
-        question = Question(ask.k, ask.threshold, allow, request.served)
+        allow = None if body.allow is None else tuple(sorted(set(body.allow)))
+        refuse_unknown_labels(request.served, allow or ())
+        question = Question(body.k, body.threshold, allow, request.served)
         return await self.batcher.submit(texts, question, request.until)
 
     async def explain(
@@ -119,7 +96,7 @@ class Worker:
     ) -> list[dict[str, Any]]:
         """Why a text gets labels."""
         self.check_texts([text])
-        check_labels(request.served, labels)
+        refuse_unknown_labels(request.served, labels)
         asked = Reasons(tuple(labels), words, request.served)
         reasons: list[dict[str, Any]] = (await self.batcher.submit([text], asked, request.until))[0]
         return reasons
@@ -134,10 +111,10 @@ class Worker:
 
     def check_texts(self, texts: list[str]) -> None:
         """Refuse too many texts, and texts that are too long."""
-        most = self.options.limits.texts
+        most = self.options.max_texts
         if len(texts) > most:
             raise Refused(413, "too_many_texts", f"{len(texts):,} texts: the limit is {most:,}")
-        most = self.options.limits.characters
+        most = self.options.max_characters
         for number, text in enumerate(texts):
             if len(text) > most:
                 message = f"text {number} has {len(text):,} characters: the limit is {most:,}"
@@ -164,15 +141,15 @@ class Worker:
 
     def open_again(self, before: Served) -> Served | None:
         """The model in the folder, ready to answer, if it is another one."""
-        if mark_of(self.options.folder) == before.mark:
+        if mark_of(self.options.model) == before.mark:
             return None
-        made = Served(self.options.folder, self.options.runtime)
+        made = Served(self.options.model, self.runtime)
         made.prepare()
         self.warm_up(made)
         return made
 
 
-def check_labels(served: Served, labels: Iterable[str]) -> None:
+def refuse_unknown_labels(served: Served, labels: Iterable[str]) -> None:
     """Refuse labels that the model does not have."""
     for name in labels:
         if name not in served.numbers:

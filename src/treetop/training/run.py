@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -20,8 +19,8 @@ import scipy.sparse as sp
 
 from treetop import __version__
 from treetop.errors import TreetopError
-from treetop.model import layout
-from treetop.runtime.arrays import Arrays, read_arrays, write_arrays
+from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
+from treetop.runtime.files import part_of, replacing_file
 from treetop.settings.declared import declared
 from treetop.settings.making import values_of
 from treetop.settings.schema import LinearSettings
@@ -93,7 +92,8 @@ class Run:
             )
         if overwrite or began_on is None:
             text = json.dumps({"treetop": VERSION, "data": data}) + "\n"
-            write_whole(folder / FACTS, lambda path: path.write_text(text, "utf-8"))
+            with replacing_file(folder / FACTS) as file:
+                file.write(text)
 
     def fingerprint(self, name: str, settings: dict[str, Any], after: Iterable[str]) -> str:
         """What a stage depends on, as a short text; remembered under the stage's name."""
@@ -201,24 +201,8 @@ def read_marked(path: Path, mark: str) -> Arrays | None:
 def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
     """Write arrays and a fingerprint; the file appears only when it is complete."""
     marked = {**arrays, MARK: np.frombuffer(mark.encode(), np.uint8)}
-    write_whole(path, lambda part: write_arrays(part, marked))
-
-
-def part_of(path: Path) -> Path:
-    """Where a file is written before it is moved into place."""
-    return path.with_name(f".{path.name}.part")
-
-
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Write beside `path`, flush, and move into place: a kill leaves the old file or the new one."""
-    part = part_of(path)
-    try:
-        write(part)
-        layout.flush(part)
-        os.replace(part, path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise TreetopError(f"{path}: cannot be written ({error.strerror})") from None
+    with replacing_file(path, "wb") as file:
+        write_tensors(file, marked)
 
 
 def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 
 from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.extras import require
+from treetop.runtime.files import replacing_file
 from treetop.runtime.progress import Reporter
 from treetop.training.finetune.level import Level
 from treetop.training.run import (
@@ -21,7 +22,6 @@ from treetop.training.run import (
     history_text,
     read_marked,
     write_marked,
-    write_whole,
 )
 
 
@@ -126,8 +126,8 @@ class Keeper:
     def write_history(self) -> None:
         """Write the history as it stands."""
         if self.run.folder is not None:
-            text = history_text(self.history)
-            write_whole(self.run.folder / HISTORY, lambda path: path.write_text(text, "utf-8"))
+            with replacing_file(self.run.folder / HISTORY) as file:
+                file.write(history_text(self.history))
 
 
 def board(folder: str | None) -> Any:
