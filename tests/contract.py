@@ -1,0 +1,166 @@
+"""What holds for every fitted model, whatever made it. `test_contract.py` runs it against each kind."""
+
+import json
+import pickle
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import treetop
+from treetop.errors import TreetopError
+from treetop.model.model import EnsembleModel
+from treetop.runtime import Runtime
+
+# Encoders compute in float32 here: in bfloat16 a text alone and in a batch differ.
+FP32 = Runtime(threads=1, device="cpu", precision="fp32")
+MACHINE = {
+    "threads",
+    "device",
+    "precision",
+    "cuda_graphs",
+    "fallback",
+    "checkpoint_minutes",
+    "tensorboard",
+}
+
+
+def assert_same(one: sp.csr_matrix, other: sp.csr_matrix, **tolerance) -> None:
+    """The same labels in the same order, with the same scores."""
+    np.testing.assert_array_equal(one.indptr, other.indptr)
+    np.testing.assert_array_equal(one.indices, other.indices)
+    np.testing.assert_allclose(one.data, other.data, **{"rtol": 0, "atol": 0, **tolerance})
+
+
+class ModelContract:
+    """Subclasses say what `model` is; `documents` are some it can label."""
+
+    @pytest.fixture
+    def model(self):
+        raise NotImplementedError
+
+    @pytest.fixture
+    def documents(self, queries):
+        return queries
+
+    def scores(self, model, documents, k=5, **options):
+        return model.predict_scores(documents, k, **{"runtime": FP32, **options})
+
+    def test_scores_are_a_matrix_with_the_best_label_first(self, model, documents):
+        scores = self.scores(model, documents)
+        assert scores.shape == (len(documents), len(model.classes_))
+        for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True):
+            row = scores.data[start:end]
+            assert (row[:-1] >= row[1:]).all()
+            assert len(set(scores.indices[start:end])) == len(row) <= 5
+
+    def test_predictions_are_names_and_the_same_scores(self, model, documents):
+        scores = self.scores(model, documents, 3)
+        for number, row in enumerate(model.predict(documents, 3, runtime=FP32)):
+            cells = scores[number]
+            assert [name for name, _ in row] == [model.classes_[label] for label in cells.indices]
+            assert [score for _, score in row] == cells.data.tolist()
+
+    def test_threads_do_not_change_the_answer(self, model, documents):
+        one = self.scores(model, documents)
+        assert_same(one, self.scores(model, documents, threads=3))
+        assert_same(one, self.scores(model, documents, runtime=FP32.changed(threads=2)))
+
+    def test_a_document_alone_is_labelled_as_among_others(self, model, documents):
+        together = self.scores(model, documents)
+        for number, document in enumerate(documents):
+            assert_same(self.scores(model, alone(document)), together[number], atol=1e-6)
+
+    def test_only_allowed_labels_are_given(self, model, documents):
+        allowed = model.classes_[:4].tolist()
+        for row in model.predict(documents, 3, allow=allowed, runtime=FP32):
+            assert {name for name, _ in row} <= set(allowed)
+        with pytest.raises(TreetopError, match="label 'no such label' is not known to the model"):
+            model.predict(documents, allow=["no such label"])
+
+    def test_candidates_are_all_scored_and_nothing_else(self, model, documents):
+        labels = len(model.classes_)
+        columns = np.arange(2 * len(documents)) % labels
+        cells = (np.ones(columns.size), columns, np.arange(0, columns.size + 1, 2))
+        candidates = sp.csr_matrix(cells, shape=(len(documents), labels))
+        scores = self.scores(model, documents, 5, candidates=candidates)
+        for number in range(len(documents)):
+            assert set(scores[number].indices) == set(candidates[number].indices)
+        with pytest.raises(TreetopError, match=r"candidates have shape .*, expected"):
+            self.scores(model, documents, candidates=candidates[:, :-1])
+
+    def test_at_least_one_label_is_asked_for(self, model, documents):
+        with pytest.raises(TreetopError, match="k is 0: it must be at least 1"):
+            model.predict(documents, 0)
+
+    def test_the_score_is_precision_at_1(self, model, documents):
+        best = [[row[0][0]] for row in model.predict(documents, 1, runtime=FP32)]
+        assert (
+            treetop.metrics.evaluate(
+                best, self.scores(model, documents, 1), (1,), classes=model.classes_
+            )["P@1"]
+            == 1.0
+        )
+
+    def test_an_explanation_has_the_predicted_score(self, model, documents):
+        document = documents[0] if isinstance(documents[0], str) else documents[:1]
+        # All labels: in a short list a tree counts for nothing that does not list a label itself.
+        row = model.predict(alone(document), len(model.classes_), runtime=FP32)[0][:2]
+        explanations = model.explain(document, [name for name, _ in row], runtime=FP32)
+        assert [one.label for one in explanations] == [str(name) for name, _ in row]
+        if getattr(model, "combine", "average") == "average":
+            scores = [one.score for one in explanations]
+            np.testing.assert_allclose(scores, [score for _, score in row], atol=1e-5)
+
+    def test_a_saved_model_comes_back_the_same(self, model, documents, tmp_path):
+        model.save(tmp_path / "saved")
+        loaded = treetop.load(tmp_path / "saved", runtime=FP32)
+        assert type(loaded) is type(model)
+        assert list(loaded.classes_) == [str(name) for name in model.classes_]
+        assert_same(self.scores(loaded, documents), self.scores(model, documents))
+        assert_same(loaded.predict_scores(documents, 5), self.scores(model, documents))
+
+    def test_nothing_of_the_machine_is_saved(self, model, tmp_path):
+        model.save(tmp_path / "saved")
+        for config in (tmp_path / "saved").rglob("config.json"):
+            settings = json.loads(config.read_text()).get("settings", {})
+            assert not MACHINE & set(settings), config
+
+    def test_what_was_learned_cannot_be_changed(self, model):
+        with pytest.raises(FrozenInstanceError):
+            model.model_.kind = "other"
+        with pytest.raises(FrozenInstanceError):
+            model.model_.feature_map = None
+        for member in members_of(model.model_):
+            with pytest.raises(FrozenInstanceError):
+                member.settings.beam = 1
+
+    def test_a_model_says_what_it_is(self, model):
+        facts = model.model_.describe()
+        assert facts["model"] == model.kind
+        assert facts["labels"] == len(model.classes_)
+        json.dumps(facts)
+
+    def test_a_model_goes_to_another_process(self, model, documents):
+        again = pickle.loads(pickle.dumps(model))
+        assert_same(self.scores(again, documents), self.scores(model, documents))
+
+    def test_features_are_the_models_own_and_can_be_selected(self, model, documents):
+        inner = model.model_
+        some = inner.select(inner.features(documents, FP32), np.array([2, 0]))
+        scores = inner.scores_from(some, 5, FP32)
+        expected = self.scores(model, documents)
+        assert_same(scores, sp.vstack([expected[2], expected[0]], "csr"), atol=1e-6)
+
+
+def alone(document):
+    """One document as `predict` takes it."""
+    return [document] if isinstance(document, str) else document
+
+
+def members_of(model):
+    """The single models of an ensemble, or the one."""
+    if not isinstance(model, EnsembleModel):
+        return [model]
+    return [single for member in model.members for single in members_of(member)]
