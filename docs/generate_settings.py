@@ -70,7 +70,7 @@ def document() -> str:
         "| --- | --- | --- | --- |",
     ]
     for name in presets.names():
-        preset = presets.read(name)
+        preset = presets.read_preset(name)
         listed = ", ".join(f"`{key}={value!r}`" for key, value in preset["settings"].items())
         base = f"as `{preset['like']}`" if "like" in preset else ""
         listed = "; ".join(filter(None, [base, listed]))

@@ -31,7 +31,7 @@ def test_settings_go_through_json_and_back():
 def test_every_preset_is_valid(name):
     kind = presets.kind_of(name)
     check_parameters(kind, presets.settings_of(name))
-    if "ensemble" in presets.read(name):
+    if "ensemble" in presets.read_preset(name):
         members, combine = presets.ensemble_of(name)
         assert len(members) == 3
         assert combine in COMBINE

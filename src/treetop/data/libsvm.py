@@ -14,7 +14,7 @@ import numpy as np
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.files import files_if_one_fits, find_file, plain_name, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import Rows, first_lines, label_matrix, matrix, read_rows, sparse_lines
+from treetop.data.pairs import Rows, first_lines, labels_as_matrix, matrix, read_rows, sparse_lines
 from treetop.data.xmlrepo import NAMES, with_label_names
 from treetop.errors import TreetopError
 
@@ -63,7 +63,7 @@ def read_libsvm(path: Path) -> Split:
     if not rows.label_ends.size:
         raise TreetopError(f"{path}: empty file")
     X = matrix(path, rows.values, rows.features, rows.feature_ends, None, "feature", 1)
-    return Split(None, None, X, label_matrix(path, rows, None, 1))
+    return Split(None, None, X, labels_as_matrix(path, rows, None, 1))
 
 
 def without_empty(rows: Rows) -> Rows:

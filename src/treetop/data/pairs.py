@@ -111,7 +111,7 @@ def matrix(
     return made
 
 
-def label_matrix(path: Path, rows: Rows, width: int | None, first_line: int) -> sp.csr_matrix:
+def labels_as_matrix(path: Path, rows: Rows, width: int | None, first_line: int) -> sp.csr_matrix:
     """Y of the label numbers; one given twice counts once."""
     ones = np.ones(rows.labels.size, np.float32)
     made = matrix(path, ones, rows.labels, rows.label_ends, width, "label", first_line)

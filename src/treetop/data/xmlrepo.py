@@ -7,7 +7,7 @@ from pathlib import Path
 from treetop.data.dataset import Columns, Dataset, Split, check_label_names
 from treetop.data.files import files_if_one_fits, find_file, lines_of, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import first_line, label_matrix, matrix, read_rows, sparse_lines
+from treetop.data.pairs import first_line, labels_as_matrix, matrix, read_rows, sparse_lines
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo"
@@ -72,7 +72,7 @@ def read_xmlrepo(path: Path) -> Split:
     rows = read_rows(path, with_labels=True, header=True)
     check_documents(path, rows.label_ends.size, documents)
     X = matrix(path, rows.values, rows.features, rows.feature_ends, features, "feature", 2)
-    return Split(None, None, X, label_matrix(path, rows, labels, 2))
+    return Split(None, None, X, labels_as_matrix(path, rows, labels, 2))
 
 
 def check_documents(path: Path, found: int, said: int) -> None:

@@ -122,23 +122,23 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         return SuggestionBatch.from_sequence(rows, subjects, limit=limit)
 
 
-def register() -> None:
+def register_backend() -> None:
     """Add the backend to those that Annif knows."""
     annif.backend._backend_fns["treetop"] = lambda: TreetopBackend
 
 
 def create_app(*arguments: Any, **options: Any) -> Any:
     """Annif's web application, with the backend."""
-    register()
+    register_backend()
     return annif.create_app(*arguments, **options)
 
 
 def main() -> None:
     """Annif's command, with the backend."""
-    register()
+    register_backend()
     from annif.cli import cli
 
     cli()
 
 
-register()
+register_backend()

@@ -22,7 +22,7 @@ from treetop.features.encoders.handle import EncoderHandle
 from treetop.features.encoders.opening import TextEncoder, open_encoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.words.pecos import PecosWords, no_words
-from treetop.interop.pecos_ranker import COSTS, read_json, read_ranker
+from treetop.interop.pecos_ranker import COSTS, read_json, read_pecos_ranker
 from treetop.interop.pecos_words import read_words
 from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
@@ -54,7 +54,7 @@ def import_model(
 
 def import_linear(folder: Path, words: Path | None, names: list[str] | None) -> XRLinear:
     """PECOS's XLinearModel."""
-    ranker, width = read_ranker(folder / "ranker", 0, thread_count(None))
+    ranker, width = read_pecos_ranker(folder / "ranker", 0, thread_count(None))
     feature_map = FeatureMap((width, 0), None if words is None else checked_words(words, width))
     return XRLinear.holding(
         imported_model(
@@ -75,7 +75,7 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
     if not (folder / "concat_model").is_dir():
         raise TreetopError(f"{folder}: it has no concat_model: PECOS cannot predict with it either")
     width = int(config["hidden_size"])
-    ranker, sparse = read_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
+    ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     if sparse and words is None:
         raise TreetopError(
             f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the "

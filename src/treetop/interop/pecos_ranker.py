@@ -23,7 +23,7 @@ OTHER_NAMES = {"noop": "identity"}
 COSTS = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False}
 
 
-class Level(NamedTuple):
+class PecosLevel(NamedTuple):
     """One level as PECOS saves it."""
 
     W: sp.csc_matrix  # features (and the bias, if there is one) x nodes
@@ -46,7 +46,7 @@ def read_json(path: Path) -> dict[str, Any]:
     return made
 
 
-def read_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, int]:
+def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, int]:
     """The ranker in a folder, and its number of sparse features.
 
     The last `dense_width` features are those of an encoder.
@@ -78,7 +78,7 @@ def read_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, i
     return Ranker(tree, assemble(clusters, tree, sparse_width, threads), settings), sparse_width
 
 
-def read_level(folder: Path) -> Level:
+def read_level(folder: Path) -> PecosLevel:
     """Matrices and parameters of one level."""
     param = read_json(folder / "param.json")
     W, C = load_matrix(folder / "W.npz").tocsc(), load_matrix(folder / "C.npz").tocsc()
@@ -89,10 +89,10 @@ def read_level(folder: Path) -> Level:
     score = OTHER_NAMES.get(score, score)
     if score not in SCORE_TRANSFORMS:
         raise TreetopError(f"{folder / 'param.json'}: unknown post_processor {score!r}")
-    return Level(W, C, float(param.get("bias", -1.0)), int(how.get("only_topk", 20)), score)
+    return PecosLevel(W, C, float(param.get("bias", -1.0)), int(how.get("only_topk", 20)), score)
 
 
-def features_of(level: Level) -> int:
+def features_of(level: PecosLevel) -> int:
     """Features without the bias."""
     return int(level.W.shape[0]) - (level.bias > 0)
 
@@ -110,7 +110,7 @@ def children_in_order(
 
 
 def clusters_of(
-    level: Level, order: np.ndarray, ends: np.ndarray, sparse_width: int, dense_width: int
+    level: PecosLevel, order: np.ndarray, ends: np.ndarray, sparse_width: int, dense_width: int
 ) -> list[ClusterWeights]:
     """Weights by cluster, in the tree's order."""
     made = []

@@ -113,6 +113,6 @@ def to_parameters(
     return {**{name: getattr(settings, name) for name in documented_fields(type(settings))}, **place}
 
 
-def values_of(settings: LinearSettings, names: Iterable[str]) -> dict[str, Any]:
+def chosen_values(settings: LinearSettings, names: Iterable[str]) -> dict[str, Any]:
     """Some settings by name."""
     return {name: getattr(settings, name) for name in names}

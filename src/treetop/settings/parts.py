@@ -65,7 +65,7 @@ def analysers_of(settings: LinearSettings) -> tuple[Analyser, ...]:
     )
 
 
-def views_of(settings: LinearSettings) -> list[list[int]]:
+def views_by_tree(settings: LinearSettings) -> list[list[int]]:
     """The analysers, by number, that each tree sees; after the last the first is next."""
     counted = counted_by(settings)
     return [[counted.index(one) for one in view] for view in seen_by_trees(settings)]

@@ -10,7 +10,7 @@ from functools import partial
 
 from treetop.fields import documented
 from treetop.settings.notation import parse_budget, parse_first_tree, parse_tree, parse_views
-from treetop.settings.parts import Analyser, RankerSettings, analysers_of, ranker_of, views_of
+from treetop.settings.parts import Analyser, RankerSettings, analysers_of, ranker_of, views_by_tree
 
 text = partial(documented, section="Text features")
 label_tree = partial(documented, section="Label tree")
@@ -147,7 +147,7 @@ class LinearSettings:
 
     def views(self) -> list[list[int]]:
         """The analysers, by number, that each tree sees; after the last the first is next."""
-        return views_of(self)
+        return views_by_tree(self)
 
     def ranker(self) -> RankerSettings:
         """The part that concerns the rankers."""

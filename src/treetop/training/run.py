@@ -22,7 +22,7 @@ from treetop.errors import TreetopError
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
 from treetop.runtime.files import part_of, replacing_file
 from treetop.settings.declared import declared
-from treetop.settings.making import values_of
+from treetop.settings.making import chosen_values
 from treetop.settings.schema import LinearSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -110,7 +110,7 @@ class Run:
         `make` gets the settings that the stage declares and no others. `facts` are what else it depends
         on.
         """
-        inputs = {**values_of(settings, stage.reads), **facts}
+        inputs = {**chosen_values(settings, stage.reads), **facts}
         mark = self.fingerprint(stage.name, inputs, stage.after)
         own = declared(settings, stage.reads, stage.name)
         if self.folder is None:
@@ -134,14 +134,14 @@ def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool =
     if folder is None:
         return
     try:
-        reason = obstacle(Path(folder), resume, overwrite)
+        reason = reason_against(Path(folder), resume, overwrite)
     except OSError as error:
         raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
     if reason is not None:
         raise TreetopError(f"{folder}: {reason}")
 
 
-def obstacle(folder: Path, resume: bool, overwrite: bool) -> str | None:
+def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
     """Why a run may not use the folder and what to do instead; None if it may."""
     if not folder.exists():
         return None

@@ -31,7 +31,7 @@ def names() -> list[str]:
 
 
 @cache
-def read(name: str) -> dict[str, Any]:
+def read_preset(name: str) -> dict[str, Any]:
     """A preset's file: one of ours by its name, or a user's own by its path."""
     path = FOLDER / f"{name}.json" if name in names() else Path(name)
     if path.suffix != ".json" or not path.is_file():
@@ -48,21 +48,21 @@ def read(name: str) -> dict[str, Any]:
 
 def kind_of(name: str) -> str:
     """The kind of model a preset is for."""
-    return str(read(name)["model"])
+    return str(read_preset(name)["model"])
 
 
 def settings_of(name: str, kind: str | None = None) -> dict[str, Any]:
     """The settings a preset changes, those of the preset it builds on first."""
     if kind is not None and kind_of(name) != kind:
         raise TreetopError(f"preset {name!r} is for {kind_of(name)}, not for {kind}")
-    found = read(name)
+    found = read_preset(name)
     below = settings_of(found["like"]) if "like" in found else {}
     return {**below, **found["settings"]}
 
 
 def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
     """What the members of a preset's ensemble change, and how they are combined."""
-    found = read(name).get("ensemble")
+    found = read_preset(name).get("ensemble")
     if found is None:
         raise TreetopError(f"preset {name!r} names no ensemble: give its members by --member")
     return found["members"], found["combine"]
