@@ -77,7 +77,7 @@ def test_documents_without_labels_are_reported(tmp_path):
         (["train", "absent", "-o", "m"], "absent: no such file or folder"),
         (["train", "{data}", "-o", "{data}"], "exists and is not a treetop model"),
         (["train", "{data}", "-o", "m", "--set", "bean=3"], "did you mean 'beam'"),
-        (["train", "{data}", "-o", "m", "--set", "beam=0"], "beam is 0: it must be above 0"),
+        (["train", "{data}", "-o", "m", "--set", "beam=0"], "beam is 0: it must be at least 1"),
         (["train", "{data}", "-o", "m", "--preset", "quick"], "unknown preset 'quick'"),
         (["train", "{data}", "-o", "m", "--model", "bert"], "unknown model 'bert'"),
         (["train", "{data}", "-o", "m", "--set", "tree=9-3-L"], "level sizes must grow"),
