@@ -49,10 +49,13 @@ def model_folder(tmp_path_factory):
 class Server:
     """`treetop serve` as a process of its own."""
 
-    def __init__(self, folder, *options, environment=None):
-        command = [sys.executable, "-m", "treetop", "serve", str(folder), "--port", "0", *options]
+    def __init__(self, folder, *options, environment=None, code=None):
+        command = ["-m", "treetop", "serve", str(folder), "--port", "0", *options]
         self.process = subprocess.Popen(
-            command, stderr=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+            [sys.executable, *(command if code is None else ["-c", code])],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **(environment or {})},
         )
         self.log = []
         for line in self.process.stderr:

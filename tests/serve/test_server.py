@@ -151,6 +151,21 @@ def test_the_token_may_come_from_the_environment(serving, model_folder):
     assert server.stop(signal.SIGINT) == 0
 
 
+def test_python_serves_as_the_command_does(serving, model_folder):
+    code = (
+        "from treetop.serve.options import ServiceOptions\n"
+        "from treetop.serve.run import serve\n"
+        f"options = ServiceOptions({str(model_folder)!r}, port=0, workers=1, max_texts=2)\n"
+        "raise SystemExit(serve(options))"
+    )
+    server = serving(model_folder, code=code)
+    assert len(server.workers()) == 1
+    for count, status in ((2, 200), (3, 413)):
+        answer = httpx.post(f"{server.address}/v1/predict", json={"texts": ["apple"] * count})
+        assert answer.status_code == status
+    assert server.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("raw", "status"),
     [

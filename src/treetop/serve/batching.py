@@ -29,7 +29,7 @@ LATEST = 0.2
 
 
 @dataclass
-class QueuedRequest:
+class QueuedJob:
     """Texts of one request, and what has been answered so far."""
 
     texts: Sequence[str]
@@ -59,7 +59,7 @@ class Batcher:
         watch: Callable[[int, float], None] = lambda texts, seconds: None,
     ) -> None:
         self.engine, self.options, self.most, self.watch = engine, options, most, watch
-        self.jobs: deque[QueuedRequest] = deque()
+        self.jobs: deque[QueuedJob] = deque()
         self.waiting = 0  # texts in `jobs` that are not taken yet
         self.computing = 0  # texts of the batch that is being computed
         self.seconds_a_text = 0.0
@@ -88,7 +88,7 @@ class Batcher:
         if until is None:
             until = time.monotonic() + self.options.timeout
         answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self.jobs.append(QueuedRequest(texts, options, until, answer))
+        self.jobs.append(QueuedJob(texts, options, until, answer))
         self.waiting += len(texts)
         self.filled.set()
         try:
@@ -128,9 +128,9 @@ class Batcher:
                 return [error]
         return [answer for piece in pieces for answer in self.compute([piece])]
 
-    def take(self) -> list[tuple[QueuedRequest, Piece]]:
+    def take(self) -> list[tuple[QueuedJob, Piece]]:
         """The next batch: jobs in turn, some texts of each, those that came too late left out."""
-        batch: list[tuple[QueuedRequest, Piece]] = []
+        batch: list[tuple[QueuedJob, Piece]] = []
         room, now = self.most, time.monotonic()
         for _ in range(len(self.jobs)):
             job = self.jobs.popleft()
@@ -167,7 +167,7 @@ def step_back() -> None:
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
 
 
-def give(job: QueuedRequest, made: Any) -> None:
+def give(job: QueuedJob, made: Any) -> None:
     """Add answers to a job; it is done when all its texts are."""
     if job.answer.done():
         return
