@@ -48,7 +48,8 @@ class ParametersMixin:
 
     def _own_runtime(self) -> Runtime:
         """The runtime that the constructor's options describe, checked."""
-        return self.parameters.runtime(self.get_params())
+        options = self.parameters.runtime_options
+        return self.parameters.runtime({name: getattr(self, name) for name in options})
 
     def __repr__(self) -> str:
         changed = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
+from functools import cache, cached_property
 from typing import Any, TypeVar
 
 from treetop.fields import check_field, documented_fields, plain
@@ -32,7 +33,7 @@ class Parameters:
     settings_type: type[LinearSettings]
     runtime_options: tuple[str, ...]
 
-    @property
+    @cached_property
     def defaults(self) -> dict[str, Any]:
         """Every parameter with its default, in order."""
         own = documented_fields(self.settings_type)
@@ -59,7 +60,14 @@ class Parameters:
 
     def runtime(self, values: Mapping[str, Any]) -> Runtime:
         """The runtime that `values` describe, checked."""
-        return Runtime(**{name: values[name] for name in self.runtime_options if name in values})
+        given = tuple((name, values[name]) for name in self.runtime_options if name in values)
+        return runtime_of(given)
+
+
+@cache
+def runtime_of(options: tuple[tuple[str, Any], ...]) -> Runtime:
+    """A runtime with these options; made once, as every prediction asks for it."""
+    return Runtime(**dict(options))
 
 
 LINEAR = Parameters(LinearSettings, ("threads",))

@@ -1,0 +1,116 @@
+"""Two checkouts of treetop side by side: training, prediction and memory, run in turn.
+
+    python benchmarks/commits.py OLD NEW DATA… --runs 5 -o benchmarks/results/commits.json
+
+Every run is a process of its own, with the same Python and the same number of threads; the figures are
+medians, and their ratio is new to old.
+"""
+
+import argparse
+import json
+import os
+import platform
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+K = 5
+
+
+def work(kind: str, data: str, threads: int) -> dict[str, float]:
+    """Train and predict in this process."""
+    import treetop
+    from treetop.data import open_data
+    from treetop.kernels import all_kernels
+
+    for kernel in all_kernels():
+        kernel.compile()
+    dataset = open_data(data)
+    train, test = dataset.split("train"), dataset.split("test")
+    if kind == "frozen":
+        settings = {"fine_tune": False, "max_length": 32, "encoder": "minilm", "precision": "fp32"}
+        model = treetop.XRTransformer(threads=threads, **settings)
+    else:
+        model = treetop.XRLinear(threads=threads)
+    started = time.perf_counter()
+    model.fit(train.texts, train.labels)
+    trained = time.perf_counter()
+    model.predict_scores(test.texts, K)
+    predicted = time.perf_counter()
+    few = [list(test.texts[number : number + 1]) for number in range(300 if kind == "linear" else 30)]
+    model.predict_scores(few[0], K)
+    single = []
+    for text in few:
+        begun = time.perf_counter()
+        model.predict_scores(text, K)
+        single.append(time.perf_counter() - begun)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return {
+        "training, s": trained - started,
+        "prediction, ms per document": 1e3 * (predicted - trained) / len(test),
+        "one text, ms": 1e3 * statistics.median(single),
+        "peak memory, MB": peak / 1e3,
+    }
+
+
+def run(checkout: Path, kind: str, data: Path, threads: int) -> dict[str, float]:
+    """`work` with the code of a checkout."""
+    command = [sys.executable, __file__, "--work", kind, str(data), "--threads", str(threads)]
+    environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def commit_of(checkout: Path) -> str:
+    command = ["git", "-C", str(checkout), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("checkouts", nargs="*", type=Path, help="old, new, then data sets")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--kind", choices=["linear", "frozen"], default="linear")
+    parser.add_argument("--work", nargs=2, metavar=("KIND", "DATA"))
+    parser.add_argument("-o", "--output", type=Path)
+    given = parser.parse_args()
+    if given.work:
+        print(json.dumps(work(*given.work, given.threads)))
+        return
+    old, new, *data = given.checkouts
+    results = {
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+        "threads": given.threads,
+        "runs": given.runs,
+        "seed": 0,
+        "old": commit_of(old),
+        "new": commit_of(new),
+    }
+    for source in data:
+        rows = [
+            (run(old, given.kind, source, given.threads), run(new, given.kind, source, given.threads))
+            for _ in range(given.runs)
+        ]
+        figures = {}
+        for name in rows[0][0]:
+            before, after = (statistics.median(row[side][name] for row in rows) for side in (0, 1))
+            ratio = statistics.median(row[1][name] / row[0][name] for row in rows)
+            figures[name] = {"old": before, "new": after, "ratio": ratio}
+            print(
+                f"{source.name} {given.kind} {name}: {before:.3f} → {after:.3f}  ({ratio:.3f})",
+                flush=True,
+            )
+        results[f"{source.name}, {given.kind}"] = figures
+    if given.output:
+        known = json.loads(given.output.read_text()) if given.output.is_file() else {}
+        given.output.write_text(json.dumps({**known, **results}, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
