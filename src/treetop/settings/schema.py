@@ -158,6 +158,7 @@ class TransformerSettings(LinearSettings):
     tune_cost_sensitive: bool = True  # R̂ of the paper; False: every positive weighs 1
     tune_shortlist: str = "all"  # nodes to learn on: all, or children of P and of true parents (beam)
     tune_beam: int = 10  # beam: nodes of P, from the level above, whose children are shortlisted
+    matcher_passes: int = 5  # beam: solver passes at most for the rankers that make P
     bootstrap: bool = True  # begin a level with W from the linear solver instead of zeros
     bootstrap_first: bool = False  # the first level too, from the encoder as it comes
     # Validation
@@ -224,6 +225,7 @@ POSITIVE = (
     "tune_alpha",
     "tune_lambda",
     "tune_beam",
+    "matcher_passes",
     "validate_every",
     "checkpoint_minutes",
 )

@@ -21,6 +21,7 @@ from treetop.labels.tree import Tree
 from treetop.model.layout import part, prefixed
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
+from treetop.runtime import Runtime
 from treetop.runtime.progress import Reporter
 from treetop.settings.schema import RankerSettings, TransformerSettings
 from treetop.training.data import Data
@@ -44,6 +45,7 @@ RANKER = tuple(one.name for one in fields(RankerSettings))
 MATCHER = (
     *(name for name in RANKER if name not in ("beam", "shortlist", "head_share")),
     "tune_beam",
+    "matcher_passes",
     "dense_weight",
     "center",
 )
@@ -203,37 +205,32 @@ class Training:
         data: Data,
     ) -> tuple[np.ndarray, LabelWeights | None]:
         """θ on levels 1 … `levels` of the preliminary tree; Φ_dnn at the end, and the labels' W."""
-        from treetop.features.encoders.devices import pick_device, pick_precision
-        from treetop.training.finetune.checkpoint import Keeper
-        from treetop.training.finetune.curriculum import Curriculum, Documents
+        from treetop.training.finetune.curriculum import fine_tune
+        from treetop.training.finetune.problem import TuningDocuments, TuningProblem
+        from treetop.training.finetune.runlog import RunLog
 
-        train = Documents(X, tokens.own, data.Y, data.weights)
-        held_back = Documents(held_X, tokens.held, data.held_labels) if data.held_texts else None
         chosen = self.settings
-        solver = MATCHER if chosen.tune_shortlist == "beam" else BOOTSTRAP
-        settings = {**self._chosen((*ENCODER, *FINE_TUNING, *solver)), **self._encoder_files()}
-        keeper = Keeper(
-            self.run,
-            {**settings, "levels": levels},
-            ("first-tree", "tokens"),
-            chosen.checkpoint_minutes,
-            chosen.tensorboard,
+        runtime = Runtime(
+            threads=self.threads,
+            device=chosen.device,
+            precision=chosen.precision,
+            cuda_graphs=chosen.cuda_graphs,
+            fused_layers=chosen.fused_layers,
+            checkpoint_minutes=chosen.checkpoint_minutes,
+            tensorboard=chosen.tensorboard,
+            reporter=self.report,
         )
-        precision = pick_precision(chosen.precision, pick_device(chosen.device))
-        learned = Curriculum(
-            encoder,
-            train,
-            held_back,
-            tree,
-            levels,
-            chosen,
-            precision,
-            self.threads,
-            self.report,
-            keeper,
-        ).learn()
-        self.history = keeper.history
-        return learned
+        train = TuningDocuments(X, tokens.own, data.Y, data.weights)
+        held_back = None
+        if data.held_texts:
+            held_back = TuningDocuments(held_X, tokens.held, data.held_labels)
+        problem = TuningProblem(train, held_back, tree, levels, chosen, runtime)
+        solver = MATCHER if problem.predicts_beams else BOOTSTRAP
+        settings = {**self._chosen((*ENCODER, *FINE_TUNING, *solver)), **self._encoder_files()}
+        log = RunLog(self.run, {**settings, "levels": levels}, ("first-tree", "tokens"), runtime)
+        tuned = fine_tune(encoder, problem, log)
+        self.history = log.history
+        return tuned
 
     def embed(self, encoder: Any, tokens: Tokens | None, data: Data) -> np.ndarray:
         """Φ_dnn of the documents with the encoder as it came."""
