@@ -3,7 +3,7 @@
     python benchmarks/steptime.py --encoder FOLDER [--batch 256] [--tokens 256] [--nodes 4108]
 
 Counts the operations and bytes of a step, measures both ceilings (a large matrix product, a large
-copy), and times the real `Level.step` on random token ids of full length.
+copy), and times the real `LevelTrainer.train_on` on random token ids of full length.
 """
 
 import argparse
@@ -17,16 +17,18 @@ import scipy.sparse as sp
 import torch
 
 from treetop.features.encoders.attention import never_wait
-from treetop.features.encoders.devices import DeviceRagged, pick_device, pick_precision
+from treetop.features.encoders.devices import pick_device, pick_precision
 from treetop.features.encoders.sources import find_encoder
 from treetop.features.encoders.subwords import Ragged
 from treetop.features.encoders.transformer import Encoder
+from treetop.runtime import Runtime
+from treetop.runtime.progress import NotesReporter
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.batches import Batches
 from treetop.training.finetune.head import Head
-from treetop.training.finetune.level import Level
-from treetop.training.finetune.optimizer import Masters
+from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.targets import Targets
+from treetop.training.finetune.trainer import LevelTask, LevelTrainer
 
 
 def wait(device):
@@ -84,42 +86,37 @@ def floor(encoder, batch, tokens, nodes, flops, bandwidth):
     }
 
 
-def make_level(encoder, device, precision, batch, tokens, nodes, steps, settings):
+def make_trainer(encoder, batch, tokens, nodes, steps, settings, runtime):
     random = np.random.default_rng(0)
     documents = 8 * batch
     ids = random.integers(1000, encoder.model.config.vocab_size, documents * tokens, dtype=np.int32)
     ragged = Ragged(ids, np.arange(documents + 1, dtype=np.int64) * tokens)
-    masters = Masters(encoder, precision)
+    learning = LearningEncoder(encoder, ragged, runtime)
     relevance = sp.random(documents, nodes, 5 / nodes, "csr", np.float32, random)
     clusters = sp.csr_matrix(
         sp.random(documents, 256, 15 / 256, "csr", np.float32, random) != 0, dtype=np.float32
     )
     child_ptr = np.arange(257) * nodes // 256
-    head = Head(nodes, encoder.width, settings.dropout).to(device)
-    return Level(
-        1,
-        encoder,
-        masters,
-        head,
-        Targets(relevance, clusters, child_ptr, None, device),
-        DeviceRagged(ragged, device, 0),
-        Batches(ragged.lengths, batch, 0),
-        steps,
-        settings,
-    )
+    head = Head(nodes, encoder.width, settings.dropout).to(learning.device)
+    targets = Targets(relevance, clusters, child_ptr, None, learning.device)
+    task = LevelTask(1, targets, Batches(ragged.lengths, batch, 0), steps)
+    return LevelTrainer(learning, head, task, settings, NotesReporter())
 
 
-def time_steps(level, device, steps):
+def train(trainer, steps):
+    for _ in range(steps):
+        trainer.train_on(trainer.task.batches[trainer.step])
+
+
+def time_steps(trainer, device, steps):
     """Median milliseconds of a step, steps queued as in training."""
-    level.encoder.train()
-    for step in range(5):
-        level.step(step, print)
+    trainer.encoder.train()
+    train(trainer, 5)
     times = []
     for _ in range(5):
         wait(device)
         started = time.perf_counter()
-        for step in range(steps):
-            level.step(step, print)
+        train(trainer, steps)
         wait(device)
         times.append(1e3 * (time.perf_counter() - started) / steps)
     return float(np.median(times))
@@ -142,24 +139,17 @@ def main():
     device = pick_device(given.device)
     settings = replace(TransformerSettings(), dropout=given.dropout)
     encoder = Encoder(find_encoder(given.encoder), "mean", given.tokens, given.dropout).to(device)
-    encoder.model.pooler and encoder.model.pooler.requires_grad_(False)
     precision = pick_precision("auto", device)
     never_wait(encoder.model)
-    if device.type == "cuda" and not given.plain:
-        from treetop.training.finetune.fused import speed_up
-
-        speed_up(encoder.model)
-    settings = replace(settings, cuda_graphs=not given.plain)
-    level = make_level(
-        encoder, device, precision, given.batch, given.tokens, given.nodes, 10_000, settings
-    )
+    runtime = Runtime(device=given.device, cuda_graphs=not given.plain, fused_layers=not given.plain)
+    trainer = make_trainer(encoder, given.batch, given.tokens, given.nodes, 10_000, settings, runtime)
     if given.compile:
         started = time.perf_counter()
         encoder.model.compile(dynamic=False)
-        level.step(0, print)
+        train(trainer, 1)
         wait(device)
         print(f"compiled in {time.perf_counter() - started:.1f} s")
-    measured = time_steps(level, device, given.steps)
+    measured = time_steps(trainer, device, given.steps)
     flops, bandwidth = ceilings(device)
     counted = floor(encoder, given.batch, given.tokens, given.nodes, flops, bandwidth)
     least = counted["compute_ms"] + counted["memory_ms"]
@@ -188,8 +178,7 @@ def main():
         from torch.profiler import ProfilerActivity, profile
 
         with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
-            for step in range(3):
-                level.step(step, print)
+            train(trainer, 3)
             wait(device)
         key = "self_cuda_time_total" if device.type == "cuda" else "self_cpu_time_total"
         print(prof.key_averages().table(sort_by=key, row_limit=28, max_name_column_width=70))

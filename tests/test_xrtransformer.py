@@ -1,3 +1,4 @@
+import itertools
 import os
 import random
 import signal
@@ -16,8 +17,9 @@ from tests.tiny import documents, save_encoder  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.runtime.arrays import read_arrays  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
-from treetop.training.finetune import level as level_module  # noqa: E402
-from treetop.training.finetune.curriculum import Curriculum  # noqa: E402
+from treetop.training.finetune import trainer as trainer_module  # noqa: E402
+from treetop.training.finetune.step import TrainingStep  # noqa: E402
+from treetop.training.finetune.trainer import LevelTrainer  # noqa: E402
 
 BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6-L", "threads": 2}
 
@@ -156,22 +158,20 @@ def test_validation_keeps_the_best_weights(encoder):
 
 
 def test_early_stopping_ends_a_level(encoder, monkeypatch):
-    monkeypatch.setattr(level_module.Level, "keep_best", fading_best(level_module.Level.keep_best))
+    monkeypatch.setattr(LevelTrainer, "keep_if_best", fading(LevelTrainer.keep_if_best))
     model = treetop.XRTransformer(encoder=encoder, **{**BRIEF, "validate_every": 0.1}, patience=2)
     model.fit(*documents(64), validation=documents(32, seed=5))
     assert max(e["step"] for e in model.history_ if e["level"] == 2) < 12
 
 
-def fading_best(original):
+def fading(original):
     """P@1 that only falls: the first weights stay the best."""
-    state = {"score": 1.0}
+    scores = (0.9**number for number in itertools.count())
 
-    def keep_best(self):
-        self.validate = lambda: state["score"]
-        state["score"] *= 0.9
-        return original(self)
+    def keep_if_best(self, score):
+        original(self, next(scores))
 
-    return keep_best
+    return keep_if_best
 
 
 def losses_at_the_labels(encoder, **changes):
@@ -250,7 +250,7 @@ def test_labels_left_to_the_ranker_have_no_head(encoder):
 
 
 def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch):
-    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 1)
     first = {}
     for bootstrap in (True, False):
         model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap=bootstrap, dropout=0.0)
@@ -260,7 +260,7 @@ def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch)
 
 
 def test_the_first_level_can_be_bootstrapped_too(encoder, monkeypatch):
-    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 1)
+    monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 1)
     first = {}
     for wanted in (True, False):
         model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap_first=wanted, dropout=0.0)
@@ -277,16 +277,16 @@ class Notes(Reporter):
 
 
 def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(encoder, monkeypatch):
-    real = level_module.Level.gradients
+    real = TrainingStep.gradients
 
     def tight(self, rows):
-        if self.micro > 5:
+        if self.part_size > 5:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return real(self, rows)
 
     whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     whole.fit(*documents())
-    monkeypatch.setattr(level_module.Level, "gradients", tight)
+    monkeypatch.setattr(TrainingStep, "gradients", tight)
     said = Notes()
     parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     parts.fit(*documents(), report=said)
@@ -300,19 +300,20 @@ def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(en
 
 
 def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkeypatch, tmp_path):
-    monkeypatch.setattr(level_module, "STEPS_BETWEEN_LOOKS", 2)
-    real = level_module.Level.gradients
+    monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 2)
+    real = LevelTrainer.train_on
 
     def broken(self, rows):
-        loss = real(self, rows)
-        return loss * float("nan") if self.number == 2 and self.progress.step == 6 else loss
+        real(self, rows)
+        if self.task.level == 2 and self.step == 7:
+            self.losses[6] = float("nan")
 
-    monkeypatch.setattr(level_module.Level, "gradients", broken)
+    monkeypatch.setattr(LevelTrainer, "train_on", broken)
     model = treetop.XRTransformer(encoder=encoder, **BRIEF, checkpoint_minutes=1e-9)
     with pytest.raises(TreetopError) as error:
         model.fit(*documents(), run=tmp_path / "run")
     assert "not a number at level 2, step 7 of 12, learning rate" in str(error.value)
-    monkeypatch.setattr(level_module.Level, "gradients", real)
+    monkeypatch.setattr(LevelTrainer, "train_on", real)
     model.fit(*documents(), run=tmp_path / "run", resume=True)
     plain = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
     texts, _ = documents(20, seed=1)
@@ -320,16 +321,16 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkey
 
 
 def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp_path):
-    real = level_module.Level.gradients
+    real = LevelTrainer.train_on
     failed = []
 
     def vanishing(self, rows):
-        if not failed and self.number == 2:
+        if not failed and self.task.level == 2:
             failed.append(1)
             raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
-        return real(self, rows)
+        real(self, rows)
 
-    monkeypatch.setattr(level_module.Level, "gradients", vanishing)
+    monkeypatch.setattr(LevelTrainer, "train_on", vanishing)
     with pytest.raises(TreetopError, match=r"the GPU failed .CUDA error.* run again with --resume"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
     failed.clear()
@@ -432,7 +433,7 @@ def test_memory_that_is_never_enough_is_said_in_one_line(encoder, monkeypatch):
     def full(self, rows):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
 
-    monkeypatch.setattr(level_module.Level, "gradients", full)
+    monkeypatch.setattr(TrainingStep, "gradients", full)
     with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
 
@@ -521,8 +522,8 @@ SCRIPT = """
 import sys, time
 import treetop
 from tests.tiny import documents
-from treetop.training.finetune import level
-level.STEPS_BETWEEN_LOOKS = 3
+from treetop.training.finetune import trainer
+trainer.STEPS_BETWEEN_FIGURES = 3
 folder, encoder, model = sys.argv[1:]
 settings = dict(encoder=encoder, max_length=16, batch=16, budget="40/60 steps", first_tree="6-L",
                 checkpoint_minutes=1e-9, trees=2, threads=2)
@@ -536,7 +537,7 @@ def start(folder, encoder, model):
     process = subprocess.Popen(
         [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)],
         stdout=subprocess.PIPE,
-        env={**os.environ, "PYTHONPATH": os.getcwd()},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
     )
     assert process.stdout.readline().strip() == b"ready"
     return process
@@ -562,43 +563,3 @@ def test_killed_at_random_moments_it_ends_with_the_same_model(encoder, tmp_path)
     for file in sorted((tmp_path / "a").rglob("*.safetensors")):
         twin = tmp_path / "b" / file.relative_to(tmp_path / "a")
         assert file.read_bytes() == twin.read_bytes(), file.name
-
-
-def test_algorithm_2_on_a_problem_whose_answer_is_known(encoder):
-    """Two clusters of two labels told apart by the words alone: P, M and the tree are known."""
-    words = {"red": "a1", "green": "a2", "sea": "b1", "boat": "b2"}
-    texts = [f"{word} {'apple' if label[0] == 'a' else 'sky'}" for word, label in words.items()] * 8
-    labels = [[label] for label in words.values()] * 8
-    model = treetop.XRTransformer(
-        encoder=encoder,
-        max_length=8,
-        batch=8,
-        budget="30/30 steps",
-        first_tree="2-L",
-        tune_beam=1,
-        learning_rate=3e-3,
-        dropout=0.0,
-        flat_labels=0,
-        tree="2-L",
-        trees=1,
-    )
-    seen = {}
-    real = Curriculum.learn_level
-
-    def watching(self, t, M, P_held, before):
-        seen[t] = (None if M is None else M.toarray(), self.tree)
-        return real(self, t, M, P_held, before)
-
-    Curriculum.learn_level = watching
-    try:
-        model.fit(texts, labels)
-    finally:
-        Curriculum.learn_level = real
-    M, tree = seen[2]
-    assert seen[1][0] is None
-    clusters = tree.parents(2)[tree.node_of]
-    assert clusters[0] == clusters[1] != clusters[2] == clusters[3]
-    # the beam of one node and the true parent agree: a document is trained on its own cluster only
-    np.testing.assert_array_equal(M.sum(axis=1), np.ones(32))
-    np.testing.assert_array_equal(M.argmax(axis=1), clusters[[0, 1, 2, 3] * 8])
-    assert model.score(texts, labels) == 1.0

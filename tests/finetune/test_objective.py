@@ -6,15 +6,17 @@ import scipy.sparse as sp
 
 torch = pytest.importorskip("torch")
 
-from treetop.training.finetune.budget import steps_by_level  # noqa: E402
-from treetop.training.finetune.shape import first_shape  # noqa: E402
-
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.ranking.ranker import shortlist  # noqa: E402
+from treetop.settings.auto import first_sizes, learning_rates, steps_by_level  # noqa: E402
 from treetop.training.finetune.batches import Batches  # noqa: E402
 from treetop.training.finetune.head import Head  # noqa: E402
 from treetop.training.finetune.loss import level_loss, pointwise  # noqa: E402
-from treetop.training.finetune.optimizer import Adam, Masters, rate_at, rates  # noqa: E402
+from treetop.training.finetune.optimizer import (  # noqa: E402
+    LevelOptimizer,
+    MasterWeights,
+    rate_at,
+)
 from treetop.training.finetune.targets import DeviceRows, Targets  # noqa: E402
 
 CPU = torch.device("cpu")
@@ -120,7 +122,7 @@ def test_bad_budgets():
     ],
 )
 def test_shapes_of_the_preliminary_tree(spec, labels, sizes, tuned):
-    assert first_shape(spec, labels, 32_768) == (sizes, tuned)
+    assert first_sizes(spec, labels, 32_768) == (sizes, tuned)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +131,7 @@ def test_shapes_of_the_preliminary_tree(spec, labels, sizes, tuned):
 )
 def test_bad_shapes(spec, message):
     with pytest.raises(TreetopError, match=message):
-        first_shape(spec, 4108, 100)
+        first_sizes(spec, 4108, 100)
 
 
 def test_batches_hold_every_document_once_an_epoch(rng):
@@ -161,7 +163,8 @@ def test_adam_is_torchs_own(precision):
     twin = torch.nn.Linear(4, 3)
     twin.load_state_dict(encoder.state_dict())
     twin_head = Head(2, 3, 0.0)
-    adam = Adam(Masters(encoder, precision), head, 0.01, 0.1, 0.0, 1.0)
+    weights = MasterWeights(encoder, precision)
+    optimizer = LevelOptimizer(weights, head, rate=0.01, head_rate=0.1, weight_decay=0.0, clip=1.0)
     plain = torch.optim.Adam(
         [{"params": twin.parameters(), "lr": 0.01}, {"params": twin_head.parameters(), "lr": 0.1}]
     )
@@ -170,25 +173,25 @@ def test_adam_is_torchs_own(precision):
         head(encoder(x.to(precision)).float()).sub(1).square().mean().backward()
         twin_head(twin(x)).sub(1).square().mean().backward()
         torch.nn.utils.clip_grad_norm_([*twin.parameters(), *twin_head.parameters()], 1.0)
-        adam.set_rate(1.0)
-        adam.step()
+        optimizer.set_rate(1.0)
+        optimizer.step()
         plain.step()
         plain.zero_grad()
     close = {"atol": 1e-6, "rtol": 1e-5} if precision == torch.float32 else {"atol": 0.02, "rtol": 0.1}
-    torch.testing.assert_close(adam.encoder.master[0].data, twin.weight.data, **close)
+    torch.testing.assert_close(weights.float32[0].data, twin.weight.data, **close)
     torch.testing.assert_close(head.weight.data, twin_head.weight.data, **close)
 
 
 def test_learning_rates_by_the_encoders_width():
-    assert rates(None, 2e-3, 384) == (2e-4, 2e-3)
-    assert rates(None, 2e-3, 768) == (5e-5, 2e-3)
-    assert rates(None, 2e-3, 128) == (2e-4, 2e-3)
-    assert rates(1e-4, None, 768) == (1e-4, 1e-4)
+    assert learning_rates(None, 2e-3, 384) == (2e-4, 2e-3)
+    assert learning_rates(None, 2e-3, 768) == (5e-5, 2e-3)
+    assert learning_rates(None, 2e-3, 128) == (2e-4, 2e-3)
+    assert learning_rates(1e-4, None, 768) == (1e-4, 1e-4)
 
 
-def test_a_head_that_expects_shares_says_them_of_every_document():
+def test_a_head_that_starts_from_shares_says_them_of_every_document():
     head = Head(3, 4, 0.0)
-    head.expect(np.array([0.5, 0.01, 0.0]))
+    head.start_from_shares(np.array([0.5, 0.01, 0.0]))
     chances = torch.sigmoid(head(torch.zeros(2, 4)))
     torch.testing.assert_close(chances[0], torch.tensor([0.5, 0.01, 1e-6]), rtol=1e-3, atol=1e-7)
     torch.testing.assert_close(chances[0], chances[1])

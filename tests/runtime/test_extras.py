@@ -71,12 +71,12 @@ def test_features_name_their_extra(monkeypatch, module, extra, use):
 def test_features_of_an_encoder_name_their_extra(monkeypatch, tmp_path, module, extra):
     pytest.importorskip("torch")
     from treetop.features.encoders.onnx import OnnxEncoder, export
-    from treetop.training.finetune.checkpoint import board
+    from treetop.training.finetune.runlog import tensorboard_writer
 
     uses = {
         "onnxruntime": lambda: OnnxEncoder(tmp_path, 8),
         "onnx": lambda: export(None, tmp_path, False),
-        "tensorboard": lambda: board(str(tmp_path)),
+        "tensorboard": lambda: tensorboard_writer(str(tmp_path)),
     }
     for name in [name for name in sys.modules if name.startswith("torch.utils.tensorboard")]:
         monkeypatch.delitem(sys.modules, name)

@@ -31,4 +31,4 @@ def merged(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanatio
 
 def mean(parts: Sequence[Explanation], share: Sequence[float], name: str) -> float:
     """The weighted mean of one number."""
-    return sum(weight * getattr(part, name) for part, weight in zip(parts, share, strict=True))
+    return float(sum(weight * getattr(part, name) for part, weight in zip(parts, share, strict=True)))

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from treetop.features.encoders.opening import TextEncoder
 from treetop.features.encoders.subwords import Ragged, token_ids_of
+from treetop.features.feature_map import FeatureMap
 from treetop.features.hybrid import Features, features
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.features.words.views import View
@@ -21,6 +22,7 @@ from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, csr_from_arrays, csr_to_arrays, part, prefixed
 from treetop.settings import auto
+from treetop.settings.declared import declared
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import TransformerSettings
 from treetop.training.documents import TrainingDocuments
@@ -150,6 +152,46 @@ class Training:
         arrays = self.run.stage(stage, self.settings, make, length=length, files=files)
         own, held = Ragged(arrays["ids"], arrays["ptr"]), Ragged(arrays["held.ids"], arrays["held.ptr"])
         return Tokens(own, held, length)
+
+    def fine_tune(
+        self,
+        encoder: Any,
+        tokens: Tokens | None,
+        feature_map: FeatureMap,
+        tfidf: sp.csr_matrix,
+        held_tfidf: sp.csr_matrix,
+        first: tuple[Tree, int],
+        data: TrainingDocuments,
+    ) -> tuple[np.ndarray, LabelWeights | None]:
+        """θ on the levels of the preliminary tree; Φ_dnn at the end, and the labels' W."""
+        from treetop.training.finetune.curriculum import fine_tune
+        from treetop.training.finetune.problem import TuningDocuments, TuningProblem
+        from treetop.training.finetune.runlog import RunLog
+
+        assert tokens is not None
+        tree, levels = first
+        stage = Stage("level-1", tuning_settings(self.settings), ("first-tree", "tokens"))
+        held_back = None
+        if data.held_texts:
+            held_back = TuningDocuments(held_tfidf, tokens.held, data.held_labels)
+        problem = TuningProblem(
+            train=TuningDocuments(tfidf, tokens.own, data.Y, data.weights),
+            held_back=held_back,
+            tree=tree,
+            levels=levels,
+            feature_map=feature_map,
+            settings=declared(self.settings, stage.reads, "fine-tuning"),
+            runtime=self.runtime,
+        )
+        facts = {
+            "levels": levels,
+            "precision": self.runtime.precision,
+            "files": encoder_files(self.settings.encoder),
+        }
+        log = RunLog(self.run, stage, self.settings, facts, self.runtime)
+        tuned = fine_tune(encoder, problem, log)
+        self.history = log.history
+        return tuned
 
     def embed(self, encoder: Any, tokens: Tokens | None, data: TrainingDocuments) -> np.ndarray:
         """Φ_dnn of the documents with the frozen encoder."""

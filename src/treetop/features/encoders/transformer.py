@@ -56,9 +56,10 @@ class Encoder(nn.Module):
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors of padded rows of ids; `mask` is 1 at tokens, None if every row is full."""
         output = (model or self.model)(input_ids=ids, attention_mask=mask)
-        tokens = output[0]
+        tokens: Tensor = output[0]
         if self.pooling == "pooler":
-            return output.pooler_output.float()
+            pooled: Tensor = output.pooler_output
+            return pooled.float()
         if self.pooling == "cls":
             return tokens[:, 0].float()
         if mask is None:

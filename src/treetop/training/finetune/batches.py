@@ -2,40 +2,68 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+import torch
+from torch import Tensor
 
 # Batches among which documents are sorted by length.
 BATCHES_SORTED = 16
+# Widths of batches are multiples of this, unless all documents are of one length.
+WIDTH_STEP = 16
 
 
 class Batches:
     """The documents of any step, from the seed and the step's number alone.
 
-    Every document comes once an epoch. Nothing has to be remembered to go on from a step.
+    Every document comes once per epoch. Nothing has to be remembered to resume at a step, and every
+    process that trains knows the batches of all.
     """
 
     def __init__(self, lengths: np.ndarray, batch: int, seed: int) -> None:
         self.lengths, self.seed = lengths, seed
         self.batch = min(batch, lengths.size)
-        self._epoch, self._order = -1, np.zeros(0, np.int64)
+        self._epoch, self._order = -1, np.zeros((0, self.batch), np.int64)
 
     def __getitem__(self, step: int) -> np.ndarray:
         """Documents of a step, longest first."""
-        a_epoch = self.lengths.size // self.batch
-        epoch, number = divmod(step, a_epoch)
+        epoch, number = divmod(step, self.per_epoch)
         if epoch != self._epoch:
             self._epoch, self._order = epoch, self.order_of(epoch)
-        return self._order[number]
+        return np.asarray(self._order[number])
+
+    @property
+    def per_epoch(self) -> int:
+        """Number of batches in an epoch."""
+        return int(self.lengths.size // self.batch)
 
     def order_of(self, epoch: int) -> np.ndarray:
-        """Batches of an epoch, one a row. Documents that fill no batch wait for another epoch."""
+        """Batches of an epoch, batches x documents. Those that fill none wait for another epoch."""
         random = np.random.default_rng([self.seed, epoch])
-        batches = self.lengths.size // self.batch
-        order = random.permutation(self.lengths.size)[: batches * self.batch]
-        groups = np.array_split(np.arange(batches), -(-batches // BATCHES_SORTED))
+        count = self.per_epoch
+        order = random.permutation(self.lengths.size)[: count * self.batch]
+        groups = np.array_split(np.arange(count), -(-count // BATCHES_SORTED))
         parts = []
         for group in groups:
             part = order[group[0] * self.batch : (group[-1] + 1) * self.batch]
             parts.append(part[np.argsort(-self.lengths[part], kind="stable")])
-        made = np.concatenate(parts).reshape(batches, self.batch)
-        return made[random.permutation(batches)]
+        batches = np.concatenate(parts).reshape(count, self.batch)
+        return np.asarray(batches[random.permutation(count)])
+
+
+class DeviceBatch(NamedTuple):
+    """Documents of a batch on the device, and how wide their padded tokens are."""
+
+    rows: Tensor  # int64
+    width: int  # tokens per row
+    full: bool  # whether every document has as many, so that no mask is needed
+
+
+def on_device(rows: np.ndarray, lengths: np.ndarray, longest: int, device: torch.device) -> DeviceBatch:
+    """Documents `rows` as the device takes them; `longest`: tokens that the encoder reads at most."""
+    tokens = lengths[rows]
+    most, full = int(tokens.max()), bool(tokens.max() == tokens.min())
+    width = most if full else -(-most // WIDTH_STEP) * WIDTH_STEP
+    placed = torch.from_numpy(rows).to(device, non_blocking=True)
+    return DeviceBatch(placed, min(width, longest), full)

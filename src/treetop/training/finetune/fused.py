@@ -36,8 +36,8 @@ def norm_forward(
     scale = 1 / tl.sqrt(tl.sum(centered * centered, axis=1) / columns + epsilon)
     w = tl.load(weight + column, mask=column < columns, other=0.0).to(tl.float32)
     b = tl.load(bias + column, mask=column < columns, other=0.0).to(tl.float32)
-    made = centered * scale[:, None] * w[None, :] + b[None, :]
-    tl.store(y + at, made.to(y.dtype.element_ty), mask=inside)
+    normed = centered * scale[:, None] * w[None, :] + b[None, :]
+    tl.store(y + at, normed.to(y.dtype.element_ty), mask=inside)
     tl.store(means + row, mean, mask=row < rows)
     tl.store(scales + row, scale, mask=row < rows)
 
@@ -76,8 +76,8 @@ def norm_backward(
         weighted = gradient * w[None, :]
         along = tl.sum(weighted * normed, axis=1) / columns
         middle = tl.sum(weighted, axis=1) / columns
-        made = (weighted - along[:, None] * normed - middle[:, None]) * scale[:, None]
-        tl.store(dx + at, made.to(dx.dtype.element_ty), mask=inside)
+        input_gradient = (weighted - along[:, None] * normed - middle[:, None]) * scale[:, None]
+        tl.store(dx + at, input_gradient.to(dx.dtype.element_ty), mask=inside)
         weight_sum += tl.sum(gradient * normed, axis=0)
         bias_sum += tl.sum(gradient, axis=0)
     place = program * columns + column
@@ -165,8 +165,8 @@ class FastNorm(nn.LayerNorm):
         """Normed."""
         if not torch.is_grad_enabled():
             return super().forward(x)
-        made: Tensor = NormFunction.apply(x, self.weight, self.bias, self.eps)
-        return made
+        normed: Tensor = NormFunction.apply(x, self.weight, self.bias, self.eps)
+        return normed
 
 
 class FastLinear(nn.Linear):
@@ -176,8 +176,8 @@ class FastLinear(nn.Linear):
         """Projected."""
         if not torch.is_grad_enabled():
             return super().forward(x)
-        made: Tensor = LinearFunction.apply(x, self.weight, self.bias)
-        return made
+        projected: Tensor = LinearFunction.apply(x, self.weight, self.bias)
+        return projected
 
 
 def speed_up(model: nn.Module) -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, int, bool]
-# Steps of a shape that are done plainly before it is recorded: libraries set themselves up in them.
+# Steps of a shape that are run without recording first: libraries set themselves up in them.
 PLAIN_STEPS = 5
 
 

@@ -1,4 +1,4 @@
-"""W[t] and a bias a node: the part of the network that is new at each level."""
+"""W[t] and a bias per node: the part of the network that is new at each level."""
 
 from __future__ import annotations
 
@@ -17,24 +17,16 @@ class Head(nn.Module):
         self.bias = nn.Parameter(torch.zeros(nodes))
         self.dropout = dropout
 
-    def expect(self, shares: np.ndarray) -> None:
-        """Begin with the probability that a document has a node, whatever its vector."""
+    def start_from_shares(self, shares: np.ndarray) -> None:
+        """Start from each node's share of the documents as its probability, whatever the vector."""
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(shares).clamp(1e-6, 1 - 1e-6).logit())
 
-    def bootstrap(self, weight: np.ndarray, bias: np.ndarray) -> None:
-        """Begin with a linear solver's answer."""
+    def start_from(self, weight: np.ndarray, bias: np.ndarray) -> None:
+        """Start from a linear solver's solution."""
         with torch.no_grad():
             self.weight.copy_(torch.from_numpy(np.array(weight)))
             self.bias.copy_(torch.from_numpy(np.array(bias)))
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """W and biases by name."""
-        return {"weight": self.weight.detach().cpu().numpy(), "bias": self.bias.detach().cpu().numpy()}
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """The inverse of `arrays`."""
-        self.bootstrap(arrays["weight"], arrays["bias"])
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Logits, documents x nodes."""

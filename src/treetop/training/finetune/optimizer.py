@@ -2,57 +2,155 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Mapping
+
 import torch
 from torch import Tensor, nn
 
+from treetop.training.finetune.head import Head
+from treetop.training.finetune.state import State, nested, state_of
 
-class Masters:
+
+class MasterWeights:
     """Float32 copies of a network's weights: those Adam moves and checkpoints hold.
 
     In bfloat16 a small step would be lost in rounding. Where the network is in float32 its own
     weights serve.
     """
 
-    def __init__(self, module: nn.Module, precision: torch.dtype) -> None:
-        named = [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
-        self.names = [name for name, _ in named]
-        if precision == torch.float32:
-            self.own: list[Tensor] = [weight for _, weight in named]
-            self.master = self.own
-        else:
-            self.master = [nn.Parameter(weight.detach().float().clone()) for _, weight in named]
-            module.to(precision)
-            parameters = dict(module.named_parameters())
-            self.own = [parameters[name] for name in self.names]
+    def __init__(self, network: nn.Module, precision: torch.dtype) -> None:
+        """Brings the network into the type `precision`."""
+        learning = {name: w for name, w in network.named_parameters() if w.requires_grad}
+        self.names = list(learning)
+        self.float32: list[Tensor] = list(learning.values())
+        self.network = self.float32
+        if precision != torch.float32:
+            self.float32 = [nn.Parameter(w.detach().float().clone()) for w in learning.values()]
+            network.to(precision)
+            parameters = dict(network.named_parameters())
+            self.network = [parameters[name] for name in self.names]
 
     def take_gradients(self) -> None:
         """Move the network's gradients to the float32 copies."""
-        if self.own is self.master:
+        if self.network is self.float32:
             return
-        for own, master in zip(self.own, self.master, strict=True):
-            master.grad = None if own.grad is None else own.grad.float()
-            own.grad = None
+        for weight, master in zip(self.network, self.float32, strict=True):
+            master.grad = None if weight.grad is None else weight.grad.float()
+            weight.grad = None
 
-    def give_weights(self) -> None:
+    def update_network(self) -> None:
         """Bring the network up to the float32 copies."""
-        if self.own is not self.master:
+        if self.network is not self.float32:
             with torch.no_grad():
-                torch._foreach_copy_(self.own, self.master)
+                torch._foreach_copy_(self.network, self.float32)
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The float32 weights by name."""
+    def state_dict(self) -> State:
+        """The float32 weights by name; not copied, as ever in torch."""
+        return {name: w.detach() for name, w in zip(self.names, self.float32, strict=True)}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state_dict`; the network follows."""
+        with torch.no_grad():
+            for name, weight in zip(self.names, self.float32, strict=True):
+                weight.copy_(state[name])
+        self.update_network()
+
+
+class LevelOptimizer:
+    """What learns at one level, encoder and head, and the Adam that moves it.
+
+    `state_dict` holds all three: ``encoder.*``, ``head.*``, and Adam's memory as ``adam.*``, by the
+    number of the weight.
+    """
+
+    def __init__(
+        self,
+        encoder: MasterWeights,
+        head: Head,
+        *,
+        rate: float,
+        head_rate: float,
+        weight_decay: float,
+        clip: float,
+    ) -> None:
+        """`rate`, `head_rate`: the largest learning rates; `clip`: the largest norm of a gradient."""
+        self.encoder, self.head, self.clip = encoder, head, clip
+        matrices = [weight for weight in encoder.float32 if weight.ndim > 1]
+        vectors = [weight for weight in encoder.float32 if weight.ndim <= 1]
+        self.parameters = [*matrices, *vectors, *head.parameters()]
+        # On a GPU the rate is a tensor, so that a recorded step can be replayed with another one.
+        device = self.parameters[0].device
+        on_gpu = device.type == "cuda"
+        self.adam = torch.optim.AdamW(
+            [
+                {
+                    "params": parameters,
+                    "base": base,
+                    "lr": torch.tensor(rate, device=device) if on_gpu else rate,
+                    "weight_decay": decay,
+                }
+                for parameters, base, decay in (
+                    (matrices, rate, weight_decay),
+                    (vectors, rate, 0.0),
+                    (list(head.parameters()), head_rate, 0.0),
+                )
+            ],
+            fused=True,
+            capturable=on_gpu,
+        )
+
+    def set_rate(self, factor: float) -> None:
+        """Step at `factor` of the largest learning rates from here on."""
+        for group in self.adam.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(factor * group["base"])
+            else:
+                group["lr"] = factor * group["base"]
+
+    def step(self) -> None:
+        """One step by the gradients of a whole batch, which are gone afterwards."""
+        self.encoder.take_gradients()
+        # Gradients are complete: processes that share a batch would add up theirs here.
+        nn.utils.clip_grad_norm_(self.parameters, self.clip, foreach=True)
+        self.adam.step()
+        self.adam.zero_grad(set_to_none=True)
+        self.encoder.update_network()
+
+    def forget_gradients(self) -> None:
+        """Drop what a step that failed has left."""
+        for weight in (*self.parameters, *self.encoder.network):
+            weight.grad = None
+
+    def weights(self) -> State:
+        """Encoder and head, without Adam's memory."""
         return {
-            name: weight.detach().cpu().numpy()
-            for name, weight in zip(self.names, self.master, strict=True)
+            **nested("encoder", self.encoder.state_dict()),
+            **nested("head", self.head.state_dict()),
         }
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over weights that `arrays` gave."""
-        with torch.no_grad():
-            for name, weight in zip(self.names, self.master, strict=True):
-                weight.copy_(torch.from_numpy(np.array(arrays[name])))
-        self.give_weights()
+    def load_weights(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `weights`."""
+        self.encoder.load_state_dict(state_of("encoder", state))
+        self.head.load_state_dict(state_of("head", state))
+
+    def state_dict(self) -> State:
+        """All that the next step depends on; not copied, as ever in torch."""
+        memory = {
+            f"{number}.{name}": value
+            for number, weight in enumerate(self.parameters)
+            for name, value in self.adam.state[weight].items()
+        }
+        return {**self.weights(), **nested("adam", memory)}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state_dict`."""
+        self.load_weights(state)
+        memory = state_of("adam", state)
+        for number, weight in enumerate(self.parameters):
+            self.adam.state[weight] = {
+                name: value.to(weight.device, copy=True)
+                for name, value in state_of(str(number), memory).items()
+            }
 
 
 def rate_at(step: int, steps: int, warmup: float) -> float:
@@ -61,83 +159,3 @@ def rate_at(step: int, steps: int, warmup: float) -> float:
     if step < rising:
         return (step + 1) / (rising + 1)
     return (steps - step) / max(1, steps - rising + 1)
-
-
-def rates(rate: float | None, head_rate: float | None, width: int) -> tuple[float, float]:
-    """Largest learning rates of the encoder and of W.
-
-    What suits an encoder of 384 columns ruins a wider one: the rate falls with the square of the width.
-    W learns the same task whatever the encoder.
-    """
-    if rate is None:
-        rate = 2e-4 * (384 / max(width, 384)) ** 2
-    return rate, rate if head_rate is None else head_rate
-
-
-class Adam:
-    """The optimiser of one level: encoder and head, schedule, clipping."""
-
-    def __init__(
-        self,
-        encoder: Masters,
-        head: nn.Module,
-        rate: float,
-        head_rate: float,
-        decay: float,
-        clip: float,
-    ) -> None:
-        self.encoder, self.clip = encoder, clip
-        matrices = [weight for weight in encoder.master if weight.ndim > 1]
-        vectors = [weight for weight in encoder.master if weight.ndim <= 1]
-        groups = [
-            {"params": matrices, "base": rate, "weight_decay": decay},
-            {"params": vectors, "base": rate, "weight_decay": 0.0},
-            {"params": list(head.parameters()), "base": head_rate, "weight_decay": 0.0},
-        ]
-        self.weights = [weight for group in groups for weight in group["params"]]  # type: ignore[attr-defined]
-        # On a GPU the rate is a tensor, so that a recorded step can be replayed with another one.
-        device = self.weights[0].device
-        on_gpu = device.type == "cuda"
-        for group in groups:
-            group["lr"] = torch.tensor(rate, device=device) if on_gpu else rate
-        self.adam = torch.optim.AdamW(groups, fused=True, capturable=on_gpu)
-
-    def set_rate(self, factor: float) -> None:
-        """From here on go at `factor` of the learning rate."""
-        for group in self.adam.param_groups:
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(factor * group["base"])
-            else:
-                group["lr"] = factor * group["base"]
-
-    def step(self) -> None:
-        """One step; gradients are gone afterwards."""
-        self.encoder.take_gradients()
-        nn.utils.clip_grad_norm_(self.weights, self.clip, foreach=True)
-        self.adam.step()
-        self.adam.zero_grad(set_to_none=True)
-        self.encoder.give_weights()
-
-    def forget_gradients(self) -> None:
-        """Drop what a step that failed has left."""
-        for weight in (*self.weights, *self.encoder.own):
-            weight.grad = None
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """Adam's memory, numbered like the weights."""
-        return {
-            f"{number}.{name}": value.detach().cpu().numpy()
-            for number, weight in enumerate(self.weights)
-            for name, value in self.adam.state[weight].items()
-        }
-
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over a memory that `arrays` gave."""
-        for number, weight in enumerate(self.weights):
-            state: dict[str, Tensor] = {}
-            for name in ("step", "exp_avg", "exp_avg_sq"):
-                if f"{number}.{name}" in arrays:
-                    value = torch.from_numpy(np.array(arrays[f"{number}.{name}"]))
-                    state[name] = value.to(weight.device)
-            if state:
-                self.adam.state[weight] = state

@@ -14,7 +14,7 @@ class DeviceRows:
     """Rows of a sparse matrix on the device, spread out there when a batch needs them."""
 
     def __init__(self, matrix: sp.csr_matrix, device: torch.device) -> None:
-        self.columns = matrix.shape[1]
+        self.columns = int(matrix.shape[1])
         self.starts = to_device(matrix.indptr[:-1].astype(np.int64), device)
         self.counts = to_device(np.diff(matrix.indptr).astype(np.int64), device)
         self.indices = to_device(matrix.indices.astype(np.int32), device)
@@ -22,16 +22,19 @@ class DeviceRows:
         self.widest = int(np.diff(matrix.indptr).max(initial=0))
 
     def dense(self, rows: Tensor) -> Tensor:
-        """Some rows as a dense matrix. As wide as the widest of all: nothing waits for the device."""
-        made = torch.zeros(len(rows), self.columns + 1, device=rows.device)
+        """Some rows as a dense matrix.
+
+        As many places per row as the widest of all rows has: the host need not wait for the device.
+        """
+        spread = torch.zeros(len(rows), self.columns + 1, device=rows.device)
         if self.widest:
             places = torch.arange(self.widest, device=rows.device)
             inside = places < self.counts[rows][:, None]
             at = torch.where(inside, self.starts[rows][:, None] + places, 0)
             # What is not there goes to an extra column that is cut off.
             columns = torch.where(inside, self.indices[at].long(), self.columns)
-            made.scatter_(1, columns, self.values[at])
-        return made[:, : self.columns]
+            spread.scatter_(1, columns, self.values[at])
+        return spread[:, : self.columns]
 
 
 class Targets:

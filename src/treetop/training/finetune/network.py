@@ -1,0 +1,70 @@
+"""An encoder made ready to learn on its device."""
+
+from __future__ import annotations
+
+import numpy as np
+from torch import Tensor, nn
+
+from treetop.features.encoders.attention import RECORDABLE, never_wait
+from treetop.features.encoders.devices import DeviceRagged, pick_precision
+from treetop.features.encoders.subwords import Ragged
+from treetop.features.encoders.transformer import Encoder
+from treetop.runtime import Runtime
+from treetop.training.finetune.batches import DeviceBatch
+from treetop.training.finetune.optimizer import MasterWeights
+
+
+class LearningEncoder:
+    """θ through all levels: the encoder, its float32 weights, and the documents' tokens beside it."""
+
+    def __init__(self, encoder: Encoder, tokens: Ragged, runtime: Runtime) -> None:
+        self.encoder, self.width, self.max_length = encoder, encoder.width, encoder.max_length
+        self.device = next(encoder.parameters()).device
+        freeze_unused(encoder)
+        if self.device.type == "cuda":
+            never_wait(encoder.model)
+            if runtime.fused_layers:
+                use_fused_layers(encoder)
+        self.weights = MasterWeights(encoder, pick_precision(runtime.precision, self.device))
+        self.tokens = DeviceRagged(tokens, self.device, encoder.tokenizer.pad_token_id)
+        self.cuda_graphs = runtime.cuda_graphs
+
+    def __call__(self, batch: DeviceBatch) -> Tensor:
+        """Φ_dnn of a batch."""
+        vectors: Tensor = self.encoder(*self.tokens.padded(*batch))
+        return vectors
+
+    @property
+    def records_steps(self) -> bool:
+        """Whether a training step is recorded as a CUDA graph and replayed."""
+        recordable = self.encoder.model.config.model_type in RECORDABLE
+        return self.device.type == "cuda" and self.cuda_graphs and recordable
+
+    def train(self) -> None:
+        """Switch dropout on; `embed` does without it all the same."""
+        self.encoder.train()
+
+    def embed(self, tokens: Ragged) -> np.ndarray:
+        """Φ_dnn of documents with the weights of now, N x width."""
+        return np.asarray(self.encoder.embed(tokens))
+
+    def finish(self) -> None:
+        """Leave the encoder with what was learned, in float32, for prediction."""
+        self.encoder.eval()
+        self.encoder.take_weights(self.weights.state_dict())
+
+
+def freeze_unused(encoder: Encoder) -> None:
+    """A pooler that is not used has no gradient."""
+    pooler: nn.Module | None = getattr(encoder.model, "pooler", None)
+    if encoder.pooling != "pooler" and pooler is not None:
+        pooler.requires_grad_(False)
+
+
+def use_fused_layers(encoder: Encoder) -> None:
+    """Exchange layers for those with faster gradients, where Triton is installed."""
+    try:
+        from treetop.training.finetune.fused import speed_up
+    except ImportError:
+        return
+    speed_up(encoder.model)

@@ -1,0 +1,59 @@
+"""A level's objective, Σ R̂ L(Y, Wᵀ Φ_dnn) over M plus λ‖W‖², divided by N, and its gradients."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from treetop.settings.schema import TransformerSettings
+from treetop.training.finetune.batches import DeviceBatch, on_device
+from treetop.training.finetune.head import Head
+from treetop.training.finetune.loss import level_loss
+from treetop.training.finetune.network import LearningEncoder
+from treetop.training.finetune.targets import Targets
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Encoder and head, and what the level asks of every document."""
+
+    encoder: LearningEncoder
+    head: Head
+    targets: Targets
+    lengths: np.ndarray  # tokens of every document
+    settings: TransformerSettings
+
+    def place(self, rows: np.ndarray) -> DeviceBatch:
+        """Documents as the device takes them."""
+        return on_device(rows, self.lengths, self.encoder.max_length, self.encoder.device)
+
+    def add_penalty_gradients(self) -> None:
+        """Add the gradients of λ/N ‖W‖²."""
+        penalty = self.settings.tune_lambda / self.lengths.size * self.head.penalty()
+        penalty.backward()  # type: ignore[no-untyped-call]
+
+    def add_gradients(self, batch: DeviceBatch, documents: int) -> Tensor:
+        """Add the gradients of the summed loss of a batch, or a part, divided by `documents`.
+
+        Returns that loss. `documents`: how many the whole batch has.
+        """
+        logits = self.head(self.encoder(batch))
+        relevance, listed, weights = self.targets(batch.rows)
+        losses = level_loss(
+            self.settings.tune_loss, logits, relevance, listed, self.settings.tune_alpha, weights
+        )
+        loss = losses.sum() / documents
+        loss.backward()  # type: ignore[no-untyped-call]
+        return loss.detach()
+
+    def batch_gradients(self, rows: np.ndarray, part_size: int) -> Tensor:
+        """Gradients of the mean loss of `rows` plus the penalty, part by part; the mean loss."""
+        self.add_penalty_gradients()
+        total = torch.zeros((), device=self.encoder.device)
+        for start in range(0, rows.size, part_size):
+            part = self.place(rows[start : start + part_size])
+            total += self.add_gradients(part, rows.size)
+        return total

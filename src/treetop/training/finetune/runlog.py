@@ -1,0 +1,122 @@
+"""What fine-tuning leaves behind: finished levels, checkpoints within a level, a history."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+from treetop.runtime import Runtime
+from treetop.runtime.arrays import Arrays
+from treetop.runtime.extras import require
+from treetop.runtime.files import replacing_file
+from treetop.settings.schema import TransformerSettings
+from treetop.training.finetune.state import State, from_arrays, to_arrays
+from treetop.training.run import (
+    CHECKPOINT,
+    HISTORY,
+    Run,
+    Stage,
+    history_text,
+    read_marked,
+    write_marked,
+)
+
+# A line of the history: level, step, steps, loss, learning_rate, seconds and perhaps VALIDATION.
+Figures = dict[str, float]
+VALIDATION = "validation P@1"
+
+
+class RunLog:
+    """The files of a fine-tuning in its run's folder, if that has one, and what a user sees of it.
+
+    Nothing else in this package writes: with several processes, that is for the first of them.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        stage: Stage,
+        settings: TransformerSettings,
+        facts: dict[str, Any],
+        runtime: Runtime,
+    ) -> None:
+        """`stage`: what the first level reads and builds on; `facts`: what else levels depend on."""
+        self.run, self.stage, self.settings, self.facts = run, stage, settings, facts
+        self.reporter, self.seconds = runtime.reporter, 60 * runtime.checkpoint_minutes
+        self.history = self._earlier_history()
+        self._saved_at = time.monotonic()
+        self._advance: Callable[[], Any] = lambda: None
+        self._shown = 0
+        self._board = tensorboard_writer(runtime.tensorboard)
+
+    def finished_level(self, t: int, learn: Callable[[], Arrays]) -> Arrays:
+        """What level `t` has learned, by `learn` unless it is there from an earlier start."""
+        after = self.stage.after if t == 1 else (f"level-{t - 1}",)
+        level = Stage(f"level-{t}", self.stage.reads, after)
+        return self.run.stage(level, self.settings, lambda _: learn(), level=t, **self.facts)
+
+    def load_checkpoint(self, t: int) -> State | None:
+        """The last state saved within level `t`, if there is one."""
+        if self.run.folder is None:
+            return None
+        arrays = read_marked(self.run.folder / CHECKPOINT, self.run.prints[f"level-{t}"])
+        return None if arrays is None else from_arrays(arrays)
+
+    def begin_level(self, t: int, name: str, step: int, steps: int) -> None:
+        """Show level `t` from `step` on; drop the history of later steps, which are trained again."""
+        self.history = [
+            figures for figures in self.history if (figures["level"], figures["step"]) <= (t, step)
+        ]
+        self._advance, self._shown = self.reporter.step(name, steps), 0
+
+    def record(self, figures: Figures) -> None:
+        """Note figures of the steps since the last ones, and show them."""
+        step = int(figures["step"])
+        for _ in range(step - self._shown):
+            self._advance()
+        self._shown = step
+        self.history.append(figures)
+        score = figures.get(VALIDATION)
+        self.reporter.figures(
+            f"loss {figures['loss']:.3f}" + ("" if score is None else f", P@1 {100 * score:.1f}")
+        )
+        if self._board is not None:
+            for name in ("loss", "learning_rate", VALIDATION):
+                if name in figures:
+                    self._board.add_scalar(f"level {figures['level']}/{name}", figures[name], step)
+
+    def save_checkpoint(self, t: int, state: State) -> None:
+        """Write a checkpoint within level `t` if the last one is old enough."""
+        if self.run.folder is None or time.monotonic() - self._saved_at < self.seconds:
+            return
+        # History first: on resume, entries beyond the checkpoint are dropped, missing ones stay so.
+        self.write_history()
+        write_marked(self.run.folder / CHECKPOINT, self.run.prints[f"level-{t}"], to_arrays(state))
+        self._saved_at = time.monotonic()
+
+    def write_history(self) -> None:
+        """Write the history as it stands."""
+        if self.run.folder is not None:
+            with replacing_file(self.run.folder / HISTORY) as file:
+                file.write(history_text(self.history))
+
+    def close(self) -> None:
+        """Write the history as it stands at the end."""
+        self.write_history()
+        if self._board is not None:
+            self._board.close()
+
+    def _earlier_history(self) -> list[Figures]:
+        if self.run.folder is None or not (self.run.folder / HISTORY).is_file():
+            return []
+        lines = (self.run.folder / HISTORY).read_text("utf-8").splitlines()
+        return [json.loads(line) for line in lines]
+
+
+def tensorboard_writer(folder: str | None) -> Any:
+    """A writer for TensorBoard, if one is wanted."""
+    if folder is None:
+        return None
+    return require("TensorBoard logs", "tensorboard", "torch.utils.tensorboard").SummaryWriter(folder)

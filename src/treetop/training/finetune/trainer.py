@@ -1,0 +1,176 @@
+"""The training loop: encoder and head learn together on one level of the preliminary tree."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from treetop.errors import TreetopError
+from treetop.runtime.progress import Reporter
+from treetop.settings import auto
+from treetop.settings.schema import TransformerSettings
+from treetop.training.finetune.batches import Batches
+from treetop.training.finetune.head import Head
+from treetop.training.finetune.network import LearningEncoder
+from treetop.training.finetune.objective import Objective
+from treetop.training.finetune.optimizer import LevelOptimizer, rate_at
+from treetop.training.finetune.runlog import VALIDATION, Figures, RunLog
+from treetop.training.finetune.state import State, copied, nested, state_of
+from treetop.training.finetune.step import TrainingStep
+from treetop.training.finetune.targets import Targets
+
+# Steps between two readings of the losses: each makes the host wait for the device.
+STEPS_BETWEEN_FIGURES = 25
+
+
+@dataclass(frozen=True)
+class LevelTask:
+    """What a level is trained on, and for how long."""
+
+    level: int
+    targets: Targets
+    batches: Batches
+    steps: int
+
+
+class LevelTrainer:
+    """A level's fine-tuning, from any step on.
+
+    `state_dict` is all that the remaining steps depend on: after `load_state_dict` they lead to the
+    same weights, bit for bit, as without the interruption.
+    """
+
+    def __init__(
+        self,
+        encoder: LearningEncoder,
+        head: Head,
+        task: LevelTask,
+        settings: TransformerSettings,
+        reporter: Reporter,
+    ) -> None:
+        self.encoder, self.head, self.task = encoder, head, task
+        self.settings, self.reporter = settings, reporter
+        self.rate, head_rate = auto.learning_rates(
+            settings.learning_rate, settings.head_learning_rate, encoder.width
+        )
+        self.optimizer = LevelOptimizer(
+            encoder.weights,
+            head,
+            rate=self.rate,
+            head_rate=head_rate,
+            weight_decay=settings.weight_decay,
+            clip=settings.clip,
+        )
+        objective = Objective(encoder, head, task.targets, task.batches.lengths, settings)
+        self.take_step = TrainingStep(objective, self.optimizer, task.batches.batch, reporter.note)
+        self.losses = torch.zeros(task.steps, device=encoder.device)
+        self.steps_between_validations = max(1, round(settings.validate_every * task.steps))
+        self.step = 0
+        self.losses_read = 0  # of so many steps
+        self.best_score = -1.0
+        self.since_best = 0  # validations
+        self.best_weights: State = {}
+
+    def run(self, validate: Callable[[], float] | None, log: RunLog) -> None:
+        """Train to the last step, or until `patience` validations in a row bring no better score."""
+        self.encoder.train()
+        self.head.train()
+        started = time.perf_counter()
+        while self.step < self.task.steps and not self.has_stalled:
+            # With several processes, each would train on its share of these documents.
+            rows = self.task.batches[self.step]
+            self.train_on(rows)
+            validate_now = validate if self.is_due(self.steps_between_validations) else None
+            if validate_now is None and not self.is_due(STEPS_BETWEEN_FIGURES):
+                continue
+            figures = self.read_figures(started)
+            if validate_now is not None:
+                figures[VALIDATION] = score = validate_now()
+                self.keep_if_best(score)
+            log.record(figures)
+            log.save_checkpoint(self.task.level, self.state_dict())
+        if self.has_stalled:
+            self.reporter.note(
+                f"level {self.task.level}: no better P@1 in {self.settings.patience} validations"
+            )
+        if self.best_weights:
+            self.optimizer.load_weights(self.best_weights)
+
+    def train_on(self, rows: np.ndarray) -> None:
+        """One step on the documents `rows`."""
+        self.optimizer.set_rate(rate_at(self.step, self.task.steps, self.settings.warmup))
+        seed = step_seed(self.settings.seed, self.task.level, self.step)
+        self.losses[self.step] = self.take_step(rows, seed)
+        self.step += 1
+
+    @property
+    def has_stalled(self) -> bool:
+        """Whether `patience` validations in a row found nothing better."""
+        return 0 < self.settings.patience <= self.since_best
+
+    def is_due(self, interval: int) -> bool:
+        """Whether what happens every `interval` steps, and at the end, happens after this step."""
+        return self.step % interval == 0 or self.step == self.task.steps
+
+    def read_figures(self, started: float) -> Figures:
+        """Figures of the steps since the last ones; raises if a loss is not a number."""
+        losses = self.losses[self.losses_read : self.step].cpu().numpy()
+        invalid = np.flatnonzero(~np.isfinite(losses))
+        if invalid.size:
+            step = self.losses_read + int(invalid[0])
+            raise TreetopError(
+                f"the loss is not a number at level {self.task.level}, step {step + 1} of "
+                f"{self.task.steps}, learning rate {self.rate_of(step):.2g}: the last checkpoint is "
+                "good; try a smaller learning_rate"
+            )
+        self.losses_read = self.step
+        return {
+            "level": self.task.level,
+            "step": self.step,
+            "steps": self.task.steps,
+            "loss": float(losses.mean()),
+            "learning_rate": self.rate_of(self.step - 1),
+            "seconds": round(time.perf_counter() - started, 3),
+        }
+
+    def rate_of(self, step: int) -> float:
+        """The encoder's learning rate in a step."""
+        return self.rate * rate_at(step, self.task.steps, self.settings.warmup)
+
+    def keep_if_best(self, score: float) -> None:
+        """Remember the weights if no validation has had a better score."""
+        self.since_best += 1
+        if score > self.best_score:
+            self.best_score, self.since_best = score, 0
+            self.best_weights = copied(self.optimizer.weights())
+
+    def weights(self) -> State:
+        """Those of encoder and head: ``encoder.*`` and ``head.*``."""
+        return self.optimizer.weights()
+
+    def state_dict(self) -> State:
+        """Weights, Adam's memory, and where the level stands; not copied, as ever in torch."""
+        return {
+            **self.optimizer.state_dict(),
+            **nested("best", self.best_weights),
+            "step": torch.tensor([self.step]),
+            "score": torch.tensor([self.best_score], dtype=torch.float64),
+            "since_best": torch.tensor([self.since_best]),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """The inverse of `state_dict`."""
+        self.optimizer.load_state_dict(state)
+        self.best_weights = copied(state_of("best", state))
+        self.step = self.losses_read = int(state["step"][0])
+        self.best_score, self.since_best = float(state["score"][0]), int(state["since_best"][0])
+
+
+def step_seed(seed: int, level: int, step: int) -> int:
+    """A seed of its own for each step."""
+    return int(np.random.SeedSequence([abs(seed), level, step]).generate_state(1)[0])

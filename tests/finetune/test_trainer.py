@@ -1,0 +1,284 @@
+"""The training loop: what it resumes from, how it fits a device's memory, and what it writes."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+torch = pytest.importorskip("torch")
+
+from tests.tiny import documents, save_encoder  # noqa: E402
+from treetop.features.encoders.transformer import Encoder  # noqa: E402
+from treetop.runtime import Runtime  # noqa: E402
+from treetop.runtime.progress import Reporter  # noqa: E402
+from treetop.settings.schema import TransformerSettings  # noqa: E402
+from treetop.training.finetune import step as step_module  # noqa: E402
+from treetop.training.finetune.batches import Batches  # noqa: E402
+from treetop.training.finetune.graphs import PLAIN_STEPS  # noqa: E402
+from treetop.training.finetune.head import Head  # noqa: E402
+from treetop.training.finetune.network import LearningEncoder  # noqa: E402
+from treetop.training.finetune.runlog import VALIDATION, RunLog  # noqa: E402
+from treetop.training.finetune.state import from_arrays, to_arrays  # noqa: E402
+from treetop.training.finetune.targets import Targets  # noqa: E402
+from treetop.training.finetune.trainer import LevelTask, LevelTrainer  # noqa: E402
+from treetop.training.run import Run  # noqa: E402
+
+STEPS = 6
+SETTINGS = replace(
+    TransformerSettings(), batch=8, learning_rate=1e-2, dropout=0.1, weight_decay=0.01, clip=0.5
+)
+PRECISIONS = pytest.mark.parametrize("precision", ["fp32", "bf16"])
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    return save_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture
+def make(source):
+    """A new trainer of 5 nodes on 32 documents; every call gives the same one."""
+
+    def make(precision="fp32", device="cpu", reporter=None, cuda_graphs=True, **changes):
+        settings = replace(SETTINGS, **changes)
+        runtime = Runtime(device=device, precision=precision, cuda_graphs=cuda_graphs)
+        encoder = Encoder(source, max_length=16, dropout=settings.dropout).to(device)
+        learning = LearningEncoder(encoder, encoder.tokens(documents(32)[0]), runtime)
+        random = np.random.default_rng(0)
+        relevance = sp.random(32, 5, 0.4, "csr", np.float32, random)
+        targets = Targets(relevance, None, np.array([0, 5]), None, learning.device)
+        head = Head(5, encoder.width, settings.dropout).to(learning.device)
+        lengths = encoder.tokens(documents(32)[0]).lengths
+        task = LevelTask(1, targets, Batches(lengths, settings.batch, 3), STEPS)
+        return LevelTrainer(learning, head, task, settings, reporter or Reporter())
+
+    return make
+
+
+def train(trainer, steps):
+    trainer.encoder.train()
+    trainer.head.train()
+    for _ in range(steps):
+        trainer.train_on(trainer.task.batches[trainer.step])
+
+
+def assert_equal(state, twin):
+    assert state.keys() == twin.keys()
+    for name, tensor in state.items():
+        assert tensor.dtype == twin[name].dtype, name
+        assert torch.equal(tensor, twin[name]), name
+
+
+def snapshot(trainer):
+    return {name: tensor.clone() for name, tensor in trainer.state_dict().items()}
+
+
+class Scores:
+    """P@1 that is known beforehand."""
+
+    def __init__(self, *scores):
+        self.remaining = list(scores)
+
+    def __call__(self):
+        return self.remaining.pop(0)
+
+
+# State
+
+
+@PRECISIONS
+def test_three_steps_and_three_more_from_their_state_are_six_steps(make, precision):
+    whole, first, second = make(precision), make(precision), make(precision)
+    train(whole, 6)
+    train(first, 3)
+    before = snapshot(first)
+    second.load_state_dict(first.state_dict())
+    assert second.step == 3
+    assert_equal(second.state_dict(), before)
+    train(second, 3)
+    assert_equal(second.state_dict(), whole.state_dict())
+    assert torch.equal(second.losses[3:], whole.losses[3:])
+    assert_equal(first.state_dict(), before)  # nothing is shared with what was loaded
+    assert any(not torch.equal(before[name], whole.state_dict()[name]) for name in before)
+
+
+def test_a_state_names_weights_memory_and_where_the_level_stands(make):
+    trainer = make()
+    train(trainer, 2)
+    trainer.keep_if_best(0.25)
+    trainer.keep_if_best(0.125)
+    state = trainer.state_dict()
+    assert {name.split(".")[0] for name in state} == {
+        "encoder",
+        "head",
+        "adam",
+        "best",
+        "step",
+        "score",
+        "since_best",
+    }
+    assert [state[name].tolist() for name in ("step", "score", "since_best")] == [[2], [0.25], [1]]
+    weights = trainer.weights()
+    assert {f"best.{name}" for name in weights} == {name for name in state if name.startswith("best.")}
+    memory = {name for name in state if name.startswith("adam.")}
+    assert memory == {
+        f"adam.{number}.{name}"
+        for number in range(len(weights))
+        for name in ("step", "exp_avg", "exp_avg_sq")
+    }
+    again = make()
+    again.load_state_dict(state)
+    assert (again.best_score, again.since_best) == (0.25, 1)
+    assert_equal(again.best_weights, trainer.best_weights)
+
+
+def test_the_best_weights_are_a_copy_and_come_back_at_the_end(make):
+    trainer = make(validate_every=1 / 3)
+    log = RunLog(Run(), {}, (), Runtime())
+    trainer.run(Scores(0.5, 0.75, 0.625), log)
+    best = make(validate_every=1 / 3)
+    train(best, 4)
+    assert_equal(trainer.weights(), best.weights())
+    assert [(one["step"], one[VALIDATION]) for one in log.history] == [(2, 0.5), (4, 0.75), (6, 0.625)]
+
+
+@PRECISIONS
+def test_a_checkpoint_in_a_file_resumes_bit_for_bit(make, precision, tmp_path):
+    runtime = Runtime(checkpoint_minutes=1e-9)
+    whole = make(precision, validate_every=1 / 3)
+    whole.run(Scores(0.5, 0.25, 0.125), RunLog(Run(), {}, (), runtime))
+
+    run = Run(tmp_path / "run")
+    run.fingerprint("level-1", {}, ())
+    stopped = make(precision, validate_every=1 / 3)
+    with pytest.raises(IndexError):  # there is no third score
+        stopped.run(Scores(0.5, 0.25), RunLog(run, {}, (), runtime))
+    state = RunLog(run, {}, (), runtime).load_checkpoint(1)
+    assert int(state["step"]) == 4
+    assert float(state["score"]) == 0.5
+    resumed = make(precision, validate_every=1 / 3)
+    resumed.load_state_dict(state)
+    assert_equal(resumed.state_dict(), state)
+    resumed.run(Scores(0.125), RunLog(run, {}, (), runtime))
+    assert_equal(resumed.state_dict(), whole.state_dict())
+
+
+def test_arrays_of_a_state_are_the_state(make):
+    trainer = make()
+    train(trainer, 1)
+    assert_equal(from_arrays(to_arrays(trainer.state_dict())), trainer.state_dict())
+
+
+# The loop
+
+
+def test_a_level_without_a_better_score_ends_early_and_stays_ended(make):
+    notes = []
+    reporter = Reporter()
+    reporter.note = notes.append
+    trainer = make(reporter=reporter, validate_every=1 / 6, patience=2)
+    trainer.run(Scores(0.5, 0.5, 0.25), RunLog(Run(), {}, (), Runtime()))
+    assert trainer.step == 3
+    assert notes == ["level 1: no better P@1 in 2 validations"]
+    # killed between its last checkpoint and its end, it does not go on when it is resumed
+    before = {name: tensor.clone() for name, tensor in trainer.weights().items()}
+    again = make(validate_every=1 / 6, patience=2)
+    again.load_state_dict(trainer.state_dict())
+    again.run(Scores(), RunLog(Run(), {}, (), Runtime()))
+    assert again.step == 3
+    assert_equal(again.weights(), before)
+
+
+def test_figures_are_shown_and_noted_and_those_of_lost_steps_are_dropped(make, tmp_path):
+    shown = []
+    reporter = Reporter()
+    reporter.step = lambda name, total: shown.append((name, total)) or (lambda: shown.append("."))
+    reporter.figures = shown.append
+    runtime = Runtime(checkpoint_minutes=1e-9, reporter=reporter)
+    run = Run(tmp_path / "run")
+    run.fingerprint("level-1", {}, ())
+    log = RunLog(run, {}, (), runtime)
+    log.begin_level(1, "fine-tuning", step=0, steps=STEPS)
+    figures = {"level": 1, "step": 2, "steps": STEPS, "loss": 0.5, "learning_rate": 0.1, "seconds": 1.0}
+    log.record(figures)
+    log.record({**figures, "step": 5, VALIDATION: 0.25})
+    assert shown == [("fine-tuning", 6), ".", ".", "loss 0.500", *"...", "loss 0.500, P@1 25.0"]
+    log.save_checkpoint(1, make().state_dict())
+    lines = (tmp_path / "run" / "history.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [2, 5]
+    resumed = RunLog(run, {}, (), runtime)
+    resumed.begin_level(1, "fine-tuning", step=4, steps=STEPS)
+    assert resumed.history == [figures]
+
+
+# Memory and recordings
+
+
+def test_a_batch_in_parts_has_the_gradients_of_the_whole(make):
+    whole, parts = make(dropout=0.0), make(dropout=0.0)
+    rows = whole.task.batches[0]
+    gradients = {}
+    for name, trainer, size in (("whole", whole, 8), ("parts", parts, 3)):
+        loss = trainer.take_step.objective.batch_gradients(rows, size)
+        gradients[name] = [loss, *(weight.grad for weight in trainer.optimizer.parameters)]
+    for own, twin in zip(gradients["parts"], gradients["whole"], strict=True):
+        torch.testing.assert_close(own, twin, rtol=1e-4, atol=1e-6)
+
+
+class EagerRecorder:
+    """Stands in for `Recorder` where there is no GPU: does the work that would be recorded."""
+
+    def __init__(self, work):
+        self.work, self.calls, self.most = work, 0, 99
+
+    def __call__(self, rows, width, full):
+        if len(rows) > self.most:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        self.calls += 1
+        return self.work(rows, width, full)
+
+
+@PRECISIONS
+def test_what_is_recorded_is_the_step(make, monkeypatch, precision):
+    plain = make(precision)
+    train(plain, STEPS)
+    monkeypatch.setattr(step_module, "Recorder", EagerRecorder)
+    monkeypatch.setattr(LearningEncoder, "records_steps", True)
+    recorded = make(precision)
+    train(recorded, STEPS)
+    assert recorded.take_step.recorder.calls == STEPS
+    assert_equal(recorded.state_dict(), plain.state_dict())
+    assert torch.equal(recorded.losses, plain.losses)
+
+
+def test_out_of_memory_ends_recording_and_halves_the_batch(make, monkeypatch):
+    monkeypatch.setattr(step_module, "Recorder", EagerRecorder)
+    monkeypatch.setattr(LearningEncoder, "records_steps", True)
+    notes = []
+    reporter = Reporter()
+    reporter.note = notes.append
+    trainer, plain = make(reporter=reporter, dropout=0.0), make(dropout=0.0)
+    trainer.take_step.recorder.most = 7
+    train(trainer, STEPS)
+    train(plain, STEPS)
+    assert trainer.take_step.recorder is None
+    assert notes == ["out of memory: batches of 8 go in parts of 4 from here on"]
+    torch.testing.assert_close(trainer.losses, plain.losses, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_steps_recorded_on_a_gpu_are_the_plain_ones(make):
+    losses = {}
+    for cuda_graphs in (False, True):
+        changes = {"dropout": 0.0, "learning_rate": 1e-4}
+        trainer = make("fp32", "cuda", cuda_graphs=cuda_graphs, **changes)
+        trainer.encoder.train()
+        trainer.head.train()
+        rows = trainer.task.batches[0]
+        losses[cuda_graphs] = [float(trainer.take_step(rows, seed=n)) for n in range(3 * PLAIN_STEPS)]
+        recorder = trainer.take_step.recorder
+        assert len(recorder.recorded) == 1 if cuda_graphs else recorder is None
+    np.testing.assert_allclose(losses[True], losses[False], rtol=1e-3)
+    assert losses[True][-1] < losses[True][PLAIN_STEPS] < losses[True][0]
