@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -11,63 +12,85 @@ from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
 from treetop.explain.letters import Key, told_by_words
 from treetop.explain.spans import spans_of
 from treetop.features.hybrid import Features
+from treetop.features.words.tfidf import Tfidf
 from treetop.features.words.tokens import cut_at_word
+from treetop.model.documents import KeptDocuments
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 
 LABELS_SHOWN = 3
 
 
+class Explainable(Protocol):
+    """What explanations read of a fitted model."""
+
+    classes_: np.ndarray
+    rankers_: list[Ranker]
+    tfidf_: Tfidf | None
+    train_counts_: np.ndarray
+    documents_: KeptDocuments | None
+
+
+@dataclass(frozen=True)
+class ExplainedDocument:
+    """The document whose labels are explained."""
+
+    text: str | None
+    X: Features
+    beams: list[list[set[int]]]  # by ranker and level, the nodes that the search follows
+    neighbours: list[tuple[int, float]]  # training documents that are alike, and how much
+
+
 def explain(
-    model: Any, text: str | None, X: Features, labels: Sequence[int], words: int, neighbours: int
+    model: Explainable,
+    text: str | None,
+    X: Features,
+    labels: Sequence[int],
+    words: int,
+    neighbours: int,
 ) -> list[Explanation]:
     """Why each of `labels` (numbers) got its score, for the one document in `X`."""
-    alike = nearest(model, X, neighbours)
-    beams = [beams_of(ranker, X) for ranker in model.rankers_]
-    return [explain_label(model, text, X, label, words, alike, beams) for label in labels]
+    kept = model.documents_
+    alike = [] if kept is None or not neighbours else kept.nearest(X, neighbours)
+    document = ExplainedDocument(text, X, [beams_of(ranker, X) for ranker in model.rankers_], alike)
+    return [explain_label(model, document, label, words) for label in labels]
 
 
 def explain_label(
-    model: Any,
-    text: str | None,
-    X: Features,
-    label: int,
-    words: int,
-    alike: list[tuple[int, float]],
-    beams: list[list[set[int]]],
+    model: Explainable, document: ExplainedDocument, label: int, words: int
 ) -> Explanation:
     """Why one label got its score: the mean over the trees of what is on the way to it."""
-    paths = [(ranker, path_to(ranker, X, label)) for ranker in model.rankers_]
-    steps = [step for _, path in paths for step in path]
+    paths = [path_to(ranker, document.X, label) for ranker in model.rankers_]
+    steps = [step for path in paths for step in path]
     trees = len(paths)
     values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
-    shown = top_words(model, text, X.sparse.indices, values, words)
-    reached = [is_reached(path, beam) for (_, path), beam in zip(paths, beams, strict=True)]
-    scores = [score_of(path, ranker) for ranker, path in paths]
+    shown = top_words(model, document, values, words)
+    reached = [is_reached(path, beam) for path, beam in zip(paths, document.beams, strict=True)]
+    scores = [score_of(path, ranker) for path, ranker in zip(paths, model.rankers_, strict=True)]
     return Explanation(
-        str(model.classes_[label]),
-        float(np.mean(np.where(reached, scores, 0.0))),
-        shown,
-        float(values.sum() - sum(word.value for word in shown)),
-        sum(step.encoder for step in steps) / trees,
-        sum(step.bias for step in steps) / trees,
-        [
+        label=str(model.classes_[label]),
+        score=float(np.mean(np.where(reached, scores, 0.0))),
+        words=shown,
+        other_words=float(values.sum() - sum(word.value for word in shown)),
+        encoder=sum(step.encoder for step in steps) / trees,
+        bias=sum(step.bias for step in steps) / trees,
+        paths=[
             Path(score, passed, [node_of(model, ranker, step) for step in path])
-            for score, passed, (ranker, path) in zip(scores, reached, paths, strict=True)
+            for score, passed, path, ranker in zip(scores, reached, paths, model.rankers_, strict=True)
         ],
-        [neighbour_of(model, document, similarity, label) for document, similarity in alike],
+        neighbours=[neighbour_of(model, *alike, label) for alike in document.neighbours],
     )
 
 
 def top_words(
-    model: Any, text: str | None, features: np.ndarray, values: np.ndarray, most: int
+    model: Explainable, document: ExplainedDocument, values: np.ndarray, most: int
 ) -> list[Word]:
-    """The `most` words that add most, and where they stand.
+    """The `most` words that add most to a score, and where they stand.
 
     What an n-gram adds anywhere and what it adds for standing at the beginning is one sum. In a model
     that reads words, what letters add is told by words too.
     """
-    found = np.flatnonzero(values)
+    text, features, found = document.text, document.X.sparse.indices, np.flatnonzero(values)
     if model.tfidf_ is None or text is None:
         order = found[np.argsort(-np.abs(values[found]), kind="stable")][:most]
         return [Word(f"feature {features[at]}", float(values[at])) for at in order]
@@ -85,7 +108,7 @@ def top_words(
     return [Word(key[0], sums[key], spans_of(cut_at_word(text, reach[key]), *key)) for key in best]
 
 
-def manner_of(model: Any, feature: int) -> tuple[str, bool, int | None]:
+def manner_of(model: Explainable, feature: int) -> tuple[str, bool, int | None]:
     """Whether a feature is of words or of characters, whether case was folded, how far was read."""
     for one in getattr(model.tfidf_, "fitted", ()):
         if feature < one.features:
@@ -94,7 +117,7 @@ def manner_of(model: Any, feature: int) -> tuple[str, bool, int | None]:
     return "word", True, None
 
 
-def node_of(model: Any, ranker: Ranker, step: Step) -> Node:
+def node_of(model: Explainable, ranker: Ranker, step: Step) -> Node:
     """A node, with the most frequent labels below it."""
     tree, first, last = ranker.tree, step.node, step.node + 1
     for pointers in tree.child_ptr[step.level :]:
@@ -105,14 +128,9 @@ def node_of(model: Any, ranker: Ranker, step: Step) -> Node:
     return Node(step.level, step.raw, step.worth, step.siblings, names)
 
 
-def nearest(model: Any, X: Features, count: int) -> list[tuple[int, float]]:
-    """Training documents most like the one in `X`, if the model kept them."""
-    kept = getattr(model, "documents_", None)
-    return [] if kept is None or not count else kept.nearest(X, count)
-
-
-def neighbour_of(model: Any, document: int, similarity: float, label: int) -> Neighbour:
+def neighbour_of(model: Explainable, document: int, similarity: float, label: int) -> Neighbour:
     """A training document by its number."""
+    assert model.documents_ is not None
     labels = model.documents_.labels_of(document)
     names = [str(model.classes_[one]) for one in labels]
     text = model.documents_.text_of(document)

@@ -78,10 +78,10 @@ def search_rows(
     X: Features,
     plan: SearchPlan,
     rows: tuple[int, int],
-    best: Nodes,
+    out: Nodes,
     cancel: np.ndarray,
 ) -> None:
-    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `best` is filled."""
+    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `out` is filled."""
     first, last = rows
     kernel.search(
         *X.arrays,
@@ -102,7 +102,7 @@ def search_rows(
         plan.start.ptr,
         plan.start.nodes,
         plan.start.scores,
-        *(part[first:last] for part in best),
+        *(part[first:last] for part in out),
         cancel,
     )
 

@@ -39,8 +39,8 @@ class Cells(NamedTuple):
 
 def within(sizes: np.ndarray) -> np.ndarray:
     """0 … n-1 for each size n, one after the other."""
-    ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if ends.size else 0) - np.repeat(ends - sizes, sizes)
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.arange(starts.size) - starts)
 
 
 def cells_of(weights: Weights) -> Cells:
