@@ -117,12 +117,12 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
     order = np.argsort(features, kind="stable")
     distinct, counts = np.unique(features, return_counts=True)
     return ClusterWeights(
-        distinct,
-        np.cumsum(counts),
-        children[order].astype(np.int32),
-        values[order],
-        np.concatenate([part.dense for part in parts], axis=1),
-        np.concatenate([part.biases for part in parts]),
+        features=distinct,
+        ends=np.cumsum(counts),
+        children=children[order].astype(np.int32),
+        values=values[order],
+        dense=np.concatenate([part.dense for part in parts], axis=1),
+        biases=np.concatenate([part.biases for part in parts]),
     )
 
 
