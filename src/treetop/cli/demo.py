@@ -82,7 +82,7 @@ def show_predictions(model: Any, result: dict[str, Any], test: Split, output: Pa
         model.save(folder, result)
         loaded = treetop.load(str(folder))
         print(f"\n{SHOWN} test documents, labels that are right marked with *:\n")
-        shown = list(test.documents[:SHOWN])
+        shown = list(test.texts or ())[:SHOWN]
         for text, true, found in zip(
             shown, test.named_labels(None), loaded.predict(shown), strict=False
         ):

@@ -9,14 +9,7 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import (
-    files_if_one_fits,
-    find_file,
-    lines_of,
-    open_bytes,
-    plain_name,
-    write_lines,
-)
+from treetop.data.files import find_file, if_any_fits, lines_of, open_bytes, plain_name, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
@@ -35,7 +28,7 @@ def short_texts(path: Path) -> dict[str, Path]:
         fits = plain_name(path).endswith(".tsv") and SHORT_TEXT.fullmatch(first_line(path))
         return {"train": path} if fits else {}
     found = {name: find_file(path, f"{name}.tsv") for name in SPLITS}
-    return files_if_one_fits(found, lambda file: bool(short_texts(file)))
+    return if_any_fits(found, lambda file: bool(short_texts(file)))
 
 
 def full_texts(path: Path) -> dict[str, Path]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,12 +38,12 @@ class Split:
     excluded: sp.csr_matrix | None = None
 
     @property
-    def documents(self) -> Any:
+    def documents(self) -> Sequence[str] | sp.csr_matrix | None:
         """What an estimator's `fit` and `predict` take."""
         return self.texts if self.texts is not None else self.X
 
     @property
-    def given_labels(self) -> Any:
+    def given_labels(self) -> list[list[str]] | sp.csr_matrix | None:
         """Labels in the form they came in, as `fit` takes them; None if there are none."""
         return self.labels if self.labels is not None else self.Y
 
@@ -128,7 +129,7 @@ def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((value[kept], (row[kept], column[kept])), shape=Y.shape)
 
 
-def check_label_names(path: Any, names: list[str], labels: int) -> None:
+def check_label_names(path: Path | None, names: list[str], labels: int) -> None:
     """Raise unless there is a name for every label, and no name twice."""
     if len(names) != labels:
         raise TreetopError(f"{path}: {len(names):,} label names for {labels:,} labels")

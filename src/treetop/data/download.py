@@ -12,7 +12,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from treetop.errors import TreetopError
 
@@ -21,12 +20,10 @@ ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
 NAMES = ("eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m")
 BLOCK = 1 << 20
 LARGEST_UNPACKED = 200 << 30
-# Python 3.11.4 and later check members themselves as well.
-SAFELY: dict[str, Any] = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
 
 
 def get_dataset(
-    name: str, folder: Path, address: str = ARCHIVE, advance: Callable[[int, int], Any] | None = None
+    name: str, folder: Path, address: str = ARCHIVE, advance: Callable[[int, int], object] | None = None
 ) -> Path:
     """Download and unpack a set into `folder`/`name`; what is there already is kept.
 
@@ -57,7 +54,7 @@ def get_dataset(
     return target
 
 
-def download(address: str, target: Path, advance: Callable[[int, int], Any] | None = None) -> None:
+def download(address: str, target: Path, advance: Callable[[int, int], object] | None = None) -> None:
     """Fetch a file. A part that an earlier try has left is continued."""
     part = target.with_name(target.name + ".part")
     have = part.stat().st_size if part.exists() else 0
@@ -118,13 +115,15 @@ def unpack_archive(archive: Path, target: Path) -> None:
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         with tarfile.open(archive) as opened:
+            # Python 3.11.4 and later check members themselves as well.
+            opened.extraction_filter = getattr(tarfile, "data_filter", None)
             size = 0
             for member in opened:
                 check_member(archive, member)
                 size += member.size
                 if size > LARGEST_UNPACKED:
                     raise TreetopError(f"{archive}: unpacks to more than {LARGEST_UNPACKED >> 30} GiB")
-                opened.extract(member, work, set_attrs=False, **SAFELY)
+                opened.extract(member, work, set_attrs=False)
         inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
         folders = [path for path in work.iterdir() if path.is_dir()]
         chosen = inner[0] if inner else folders[0] if len(folders) == 1 else work

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import files_if_one_fits, find_file, lines_of, plain_name, write_lines
+from treetop.data.files import find_file, if_any_fits, lines_of, plain_name, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
@@ -24,7 +24,7 @@ def fasttext_files(path: Path) -> dict[str, Path]:
         named_so = plain_name(path).endswith((".ft", ".fasttext"))
         return {"train": path} if named_so or first_line(path).startswith(PREFIX) else {}
     found = {name: find_file(path, *(name + ending for ending in ENDINGS)) for name in SPLITS}
-    return files_if_one_fits(found, lambda file: bool(fasttext_files(file)))
+    return if_any_fits(found, lambda file: bool(fasttext_files(file)))
 
 
 def matches(path: Path) -> bool:

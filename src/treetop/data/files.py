@@ -104,7 +104,7 @@ def find_file(folder: Path, *stems: str) -> Path | None:
     return None
 
 
-def files_if_one_fits(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
+def if_any_fits(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
     """The files of all splits if one of them fits: a split is never left out for how it begins."""
     there = {name: file for name, file in files.items() if file is not None}
     return there if any(fits(file) for file in there.values()) else {}

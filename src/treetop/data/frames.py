@@ -11,7 +11,7 @@ from treetop.data.tables import Raw, choose_columns, is_missing, with_labels
 from treetop.errors import TreetopError
 
 
-def is_frame(data: Any) -> bool:
+def is_frame(data: object) -> bool:
     """Whether this is a table with named columns."""
     return isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
 

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +14,7 @@ from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find_file, write_lines
 from treetop.data.holding import texts_of
 from treetop.data.pairs import as_short
-from treetop.data.tables import json_records
+from treetop.data.tables import Record, json_records
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
 
@@ -59,17 +58,18 @@ def unique(names: list[str]) -> list[str]:
     return made
 
 
-def title_of(record: dict[str, Any]) -> str:
+def title_of(record: Record) -> str:
     """A record's title on one line, if it has one."""
     return " ".join(str(record.get("title") or "").split())
 
 
-def text_of(path: Path | None, number: int, record: dict[str, Any]) -> str:
+def text_of(path: Path | None, number: int, record: Record) -> str:
     """Title and content of a record."""
-    parts = [record[key] for key in ("title", "content") if record.get(key)]
-    if any(not isinstance(part, str) for part in parts):
+    parts = [part for key in ("title", "content") if (part := record.get(key))]
+    texts = [part for part in parts if isinstance(part, str)]
+    if len(texts) < len(parts):
         raise TreetopError(f"{path}:{number}: title and content must be texts")
-    return "\n".join(parts)
+    return "\n".join(texts)
 
 
 def read_records(path: Path, labels: int | None) -> Split:
@@ -89,7 +89,7 @@ def read_records(path: Path, labels: int | None) -> Split:
 
 
 def targets(
-    path: Path, number: int, record: dict[str, Any], labels: int | None
+    path: Path, number: int, record: Record, labels: int | None
 ) -> tuple[list[int], list[float]]:
     """Labels and relevances of a record."""
     found = record.get("target_ind")

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import files_if_one_fits, find_file, plain_name, write_lines
+from treetop.data.files import find_file, if_any_fits, plain_name, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import Rows, first_lines, labels_as_matrix, matrix, read_rows, sparse_lines
+from treetop.data.pairs import Rows, features_in, first_lines, labels_in, read_rows, sparse_lines
 from treetop.data.xmlrepo import NAMES, with_label_names
 from treetop.errors import TreetopError
 
@@ -37,7 +37,7 @@ def libsvm_files(path: Path) -> dict[str, Path]:
         return {"train": path} if plain_name(path).endswith(ENDINGS) or looks_so(path) else {}
     endings = (*ENDINGS, ".txt")
     found = {name: find_file(path, *(name + ending for ending in endings)) for name in SPLITS}
-    return files_if_one_fits(found, lambda file: bool(libsvm_files(file)))
+    return if_any_fits(found, lambda file: bool(libsvm_files(file)))
 
 
 def looks_so(path: Path) -> bool:
@@ -62,8 +62,7 @@ def read_libsvm(path: Path) -> Split:
     rows = without_empty(read_rows(path, with_labels=True, header=False))
     if not rows.label_ends.size:
         raise TreetopError(f"{path}: empty file")
-    X = matrix(path, rows.values, rows.features, rows.feature_ends, None, "feature", 1)
-    return Split(None, None, X, labels_as_matrix(path, rows, None, 1))
+    return Split(None, None, features_in(path, rows), labels_in(path, rows))
 
 
 def without_empty(rows: Rows) -> Rows:

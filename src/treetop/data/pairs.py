@@ -90,33 +90,35 @@ def join(parts: list[Rows]) -> Rows:
     )
 
 
-def matrix(
-    path: Path,
-    values: np.ndarray,
-    ids: np.ndarray,
-    ends: np.ndarray,
-    width: int | None,
-    what: str,
-    first_line: int,
+def features_in(
+    path: Path, rows: Rows, width: int | None = None, what: str = "feature"
 ) -> sp.csr_matrix:
-    """CSR of what was read; `width` is what a header allows, None: as wide as needed."""
+    """X of what was read; `width` is what the file's header allows, None: as wide as needed."""
+    return sparse_matrix(path, (rows.values, rows.features, rows.feature_ends), width, what)
+
+
+def labels_in(path: Path, rows: Rows, width: int | None = None) -> sp.csr_matrix:
+    """Y of the label numbers; one given twice counts once."""
+    ones = np.ones(rows.labels.size, np.float32)
+    Y = sparse_matrix(path, (ones, rows.labels, rows.label_ends), width, "label")
+    Y.data[:] = 1.0
+    return Y
+
+
+def sparse_matrix(
+    path: Path, cells: tuple[np.ndarray, np.ndarray, np.ndarray], width: int | None, what: str
+) -> sp.csr_matrix:
+    """CSR of values, columns, and where each row ends; a column beyond the width is an error."""
+    values, ids, ends = cells
     largest = int(ids.max()) if ids.size else -1
     if width is not None and largest >= width:
         wrong = int(np.flatnonzero(ids >= width)[0])
-        line = int(np.searchsorted(ends, wrong, side="right")) + first_line
+        line = int(np.searchsorted(ends, wrong, side="right")) + 2  # the header is the first
         raise TreetopError(f"{path}:{line}: {what} {ids[wrong]}: the header allows 0 to {width - 1}")
     shape = (ends.size, largest + 1 if width is None else width)
-    made = sp.csr_matrix((values, ids, np.concatenate([[0], ends])), shape=shape)
-    made.sum_duplicates()
-    return made
-
-
-def labels_as_matrix(path: Path, rows: Rows, width: int | None, first_line: int) -> sp.csr_matrix:
-    """Y of the label numbers; one given twice counts once."""
-    ones = np.ones(rows.labels.size, np.float32)
-    made = matrix(path, ones, rows.labels, rows.label_ends, width, "label", first_line)
-    made.data[:] = 1.0
-    return made
+    matrix = sp.csr_matrix((values, ids, np.concatenate([[0], ends])), shape=shape)
+    matrix.sum_duplicates()
+    return matrix
 
 
 def first_lines(path: Path, count: int = 1) -> list[str]:

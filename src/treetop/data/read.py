@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from treetop.data import frames, textlines
 from treetop.data.dataset import Columns, Dataset
@@ -12,7 +11,9 @@ from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
 
 
-def open_data(data: Any, text_column: str | None = None, labels_column: str | None = None) -> Dataset:
+def open_data(
+    data: object, text_column: str | None = None, labels_column: str | None = None
+) -> Dataset:
     """Read a data set: a path in any supported format, or a frame of pandas, polars or Arrow."""
     columns = Columns(text_column, labels_column)
     if not isinstance(data, str | Path):

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
 from treetop.data.files import find_file, lines_of, open_bytes, plain_name, write_lines
@@ -24,12 +24,14 @@ LABEL_NAMES = ("labels", "label", "tags", "tag", "subjects", "subject", "categor
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
 SEPARATORS = ("\t", ";", "|", ",")
 
+Record = dict[str, object]  # values by column
+
 
 class Raw(NamedTuple):
     """Texts of a split and its fields of labels, if there are any."""
 
     texts: list[str]
-    labels: list[Any] | None
+    labels: list[object] | None
 
 
 def matches(path: Path) -> bool:
@@ -81,8 +83,7 @@ def with_labels(splits: dict[str, Raw]) -> dict[str, Split]:
     separator = guess_separator(v for raw in splits.values() for v in raw.labels or ())
     return {
         name: Split(
-            raw.texts,
-            None if raw.labels is None else [labels_of_field(v, separator) for v in raw.labels],
+            raw.texts, None if raw.labels is None else [field_labels(v, separator) for v in raw.labels]
         )
         for name, raw in splits.items()
     }
@@ -106,7 +107,7 @@ def choose_column(
     )
 
 
-def csv_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def csv_records(path: Path) -> Iterator[tuple[int, Record]]:
     """Records of a CSV or TSV file with the line they end on."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     delimiter = "\t" if plain_name(path).endswith(".tsv") else ","
@@ -129,7 +130,7 @@ def csv_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise TreetopError(f"{path}:{reader.line_num}: {error}") from None
 
 
-def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_records(path: Path) -> Iterator[tuple[int, Record]]:
     """Records of a file with a JSON object a line."""
     for number, line in enumerate(lines_of(path), start=1):
         if not line.strip():
@@ -143,7 +144,7 @@ def json_records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, record
 
 
-def as_text(path: Path, number: int, record: dict[str, Any], column: str) -> str:
+def as_text(path: Path, number: int, record: Record, column: str) -> str:
     """The text of a record."""
     value = record.get(column)
     if not isinstance(value, str):
@@ -151,7 +152,7 @@ def as_text(path: Path, number: int, record: dict[str, Any], column: str) -> str
     return value
 
 
-def guess_separator(values: Iterable[Any]) -> str:
+def guess_separator(values: Iterable[object]) -> str:
     """What separates labels in a field: the first of tab, ``;``, ``|``, ``,`` that occurs in any."""
     found = {
         one for v in values if isinstance(v, str) and not is_list(v) for one in SEPARATORS if one in v
@@ -164,7 +165,7 @@ def is_list(value: str) -> bool:
     return value.startswith("[") and value.endswith("]")
 
 
-def labels_of_field(value: Any, separator: str) -> list[str]:
+def field_labels(value: object, separator: str) -> list[str]:
     """Labels of a field: a list, a list in JSON, or text cut at the separator."""
     if is_missing(value):
         return []
@@ -172,14 +173,14 @@ def labels_of_field(value: Any, separator: str) -> list[str]:
         with suppress(ValueError):
             value = json.loads(value)
     if isinstance(value, str):
-        parts: Iterable[Any] = value.split(separator)
+        parts: Iterable[object] = value.split(separator)
     else:
         parts = value if isinstance(value, list | tuple) else [value]
     names = (as_name(part) for part in parts if not is_missing(part))
     return list(dict.fromkeys(name for name in names if name))
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> bool:
     """Whether a cell is empty: None, not a number, or pandas's mark for it."""
     return (
         value is None
@@ -188,7 +189,7 @@ def is_missing(value: Any) -> bool:
     )
 
 
-def as_name(part: Any) -> str:
+def as_name(part: object) -> str:
     """A label's name; a column of whole numbers with gaps came as floats."""
     if isinstance(part, float) and part.is_integer():
         part = int(part)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from treetop.data.dataset import Columns, Dataset, Split, check_label_names
-from treetop.data.files import files_if_one_fits, find_file, lines_of, write_lines
+from treetop.data.files import find_file, if_any_fits, lines_of, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import first_line, labels_as_matrix, matrix, read_rows, sparse_lines
+from treetop.data.pairs import features_in, first_line, labels_in, read_rows, sparse_lines
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo"
@@ -33,7 +33,7 @@ def xmlrepo_files(path: Path) -> dict[str, Path]:
     if path.is_file():
         return {"train": path} if numbers(first_line(path), 3) else {}
     found = {name: find_file(path, *stems) for name, stems in FILES.items()}
-    return files_if_one_fits(found, lambda file: numbers(first_line(file), 3) is not None)
+    return if_any_fits(found, lambda file: numbers(first_line(file), 3) is not None)
 
 
 def matches(path: Path) -> bool:
@@ -71,8 +71,7 @@ def read_xmlrepo(path: Path) -> Split:
     documents, features, labels = header
     rows = read_rows(path, with_labels=True, header=True)
     check_documents(path, rows.label_ends.size, documents)
-    X = matrix(path, rows.values, rows.features, rows.feature_ends, features, "feature", 2)
-    return Split(None, None, X, labels_as_matrix(path, rows, labels, 2))
+    return Split(None, None, features_in(path, rows, features), labels_in(path, rows, labels))
 
 
 def check_documents(path: Path, found: int, said: int) -> None:

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find_file, lines_of, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import first_line, matrix, read_rows, sparse_lines
+from treetop.data.pairs import features_in, first_line, read_rows, sparse_lines
 from treetop.data.xmlrepo import NAMES, check_documents, numbers, with_label_names
 from treetop.errors import TreetopError
 
@@ -56,7 +56,7 @@ def read_matrix(path: Path, what: str) -> sp.csr_matrix:
         raise TreetopError(f"{path}:1: the header must be two numbers: documents and {what}s")
     rows = read_rows(path, with_labels=False, header=True)
     check_documents(path, rows.feature_ends.size, header[0])
-    return matrix(path, rows.values, rows.features, rows.feature_ends, header[1], what, 2)
+    return features_in(path, rows, header[1], what)
 
 
 def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matrix | None:

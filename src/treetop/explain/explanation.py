@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Explanation:
         encoder, words = max(self.encoder, 0.0), max(self.word_sum, 0.0)
         return encoder / (encoder + words) if encoder + words > 0 else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, object]:
         """NotesReporter values, as the API gives them."""
         return {**asdict(self), "word_sum": self.word_sum, "encoder_share": self.encoder_share}
 

@@ -18,17 +18,17 @@ def merged(parts: Sequence[Explanation], weights: Sequence[float]) -> Explanatio
             spans[word.name] = word.spans
     words = [Word(name, value, spans[name]) for name, value in values.items()]
     return Explanation(
-        parts[0].label,
-        mean(parts, share, "score"),
-        sorted(words, key=lambda word: -abs(word.value)),
-        mean(parts, share, "other_words"),
-        mean(parts, share, "encoder"),
-        mean(parts, share, "bias"),
-        [path for part in parts for path in part.paths],
-        [neighbour for part in parts for neighbour in part.neighbours],
+        label=parts[0].label,
+        score=weighted_mean(share, [part.score for part in parts]),
+        words=sorted(words, key=lambda word: -abs(word.value)),
+        other_words=weighted_mean(share, [part.other_words for part in parts]),
+        encoder=weighted_mean(share, [part.encoder for part in parts]),
+        bias=weighted_mean(share, [part.bias for part in parts]),
+        paths=[path for part in parts for path in part.paths],
+        neighbours=[neighbour for part in parts for neighbour in part.neighbours],
     )
 
 
-def mean(parts: Sequence[Explanation], share: Sequence[float], name: str) -> float:
-    """The weighted mean of one number."""
-    return float(sum(weight * getattr(part, name) for part, weight in zip(parts, share, strict=True)))
+def weighted_mean(share: Sequence[float], values: Sequence[float]) -> float:
+    """The mean of values, each with its share."""
+    return sum(weight * value for weight, value in zip(share, values, strict=True))

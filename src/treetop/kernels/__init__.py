@@ -7,6 +7,7 @@ disk. It runs without the interpreter lock, so threads are ordinary Python threa
 from __future__ import annotations
 
 import importlib
+import pkgutil
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,7 +23,6 @@ u8 = types.uint64
 boolean = types.boolean
 void = types.void
 
-MODULES = ("text", "pairs", "ngrams", "sparse", "bisection", "centroids", "descent", "search", "lookup")
 _registry: list[Kernel] = []
 _compiling = threading.Lock()
 
@@ -85,6 +85,6 @@ def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
 
 def all_kernels() -> Iterator[Kernel]:
     """Every kernel of the package."""
-    for name in MODULES:
-        importlib.import_module(f"{__name__}.{name}")
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        importlib.import_module(module.name)
     yield from _registry

@@ -13,7 +13,7 @@ import numpy as np
 from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
 from treetop.kernels.bisection import next_random
 from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
-from treetop.kernels.sparse import nth_largest
+from treetop.kernels.pruning import prune
 
 SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
 NEWTON_STEPS = 12
@@ -290,68 +290,6 @@ def descend(
             break
 
 
-@maker
-def bounds(weights, columns, threshold, most):
-    """For each label the magnitude a weight must exceed to be kept."""
-    limits = np.full((weights.shape[0], weights.shape[2]), threshold, np.float32)
-    if 0 < most < columns:
-        column = np.empty(columns, np.float32)
-        for block in range(weights.shape[0]):
-            for lane in range(weights.shape[2]):
-                for feature in range(columns):
-                    column[feature] = abs(weights[block, feature, lane])
-                bound = nth_largest(column, columns, most)
-                limits[block, lane] = max(limits[block, lane], bound)
-    return limits
-
-
-@helper
-def count_kept(weights, limits, counts):
-    """Number of weights kept for each feature; returns their sum."""
-    total = 0
-    for block in range(weights.shape[0]):
-        for feature in range(counts.size):
-            kept = 0
-            for lane in range(weights.shape[2]):
-                kept += abs(weights[block, feature, lane]) > limits[block, lane]
-            counts[feature] += kept
-            total += kept
-    return total
-
-
-@helper
-def copy_kept(weights, limits, counts, features, out_features, out_ends, children, values):
-    """Write the kept weights feature by feature."""
-    place = 0
-    row = 0
-    for feature in range(counts.size):
-        if counts[feature] == 0:
-            continue
-        for block in range(weights.shape[0]):
-            for lane in range(weights.shape[2]):
-                value = weights[block, feature, lane]
-                if abs(value) > limits[block, lane]:
-                    children[place] = block * weights.shape[2] + lane
-                    values[place] = value
-                    place += 1
-        out_features[row] = features[feature]
-        out_ends[row] = place
-        row += 1
-
-
-@maker
-def prune(weights, columns, features, threshold, most):
-    """The weights of largest magnitude, sorted by feature."""
-    limits = bounds(weights, columns, threshold, most)
-    counts = np.zeros(columns, np.int64)
-    total = count_kept(weights, limits, counts)
-    rows = np.count_nonzero(counts)
-    out_features, out_ends = np.empty(rows, np.int32), np.empty(rows, np.int64)
-    children, values = np.empty(total, np.int32), np.empty(total, np.float32)
-    copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
-    return out_features, out_ends, children, values
-
-
 def train_cluster(
     like,
     indptr,
@@ -465,28 +403,10 @@ def train_cluster(
 def signature(width):
     """Types of `train_cluster` for vectors of `width` labels."""
     result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
-    return result(
-        types.UniTuple(u1, width),
-        *hybrid,
-        const(f4),
-        const(f4),
-        const(i8),
-        types.boolean,
-        i8,
-        i8,
-        *csr,
-        f4,
-        f4,
-        i8,
-        i8,
-        f8,
-        i8,
-        f8,
-        i8,
-        array(i4),
-        array(i4),
-        array(u1),
-    )
+    documents = (*hybrid, const(f4), const(f4), const(i8), types.boolean)
+    settings = (f4, f4, i8, i8, f8, i8, f8, i8)
+    scratch = (array(i4), array(i4), array(u1))
+    return result(types.UniTuple(u1, width), *documents, i8, i8, *csr, *settings, *scratch)
 
 
 train_with = {width: kernel(signature(width))(train_cluster) for width in WIDTHS}

@@ -44,17 +44,7 @@ def count_tokens(ids, document_ends, last_seen, documents, occurrences, first_do
     void(const(i4), const(i4), const(i4), const(i8), i8, i8, i8, i8, array(i8), array(i4), array(i4))
 )
 def scatter_pairs(
-    prefixes,
-    ids,
-    lasts,
-    document_ends,
-    reach,
-    low,
-    high,
-    first_document,
-    cursor,
-    tokens,
-    documents,
+    prefixes, ids, lasts, document_ends, reach, low, high, first_document, cursor, tokens, documents
 ):
     """Sort (token, document) by prefix, for prefixes in [low, high).
 
@@ -90,22 +80,11 @@ def count_pairs(prefixes, ids, lasts, document_ends, reach, counts):
         position = end
 
 
-@kernel(
-    i8(
-        const(i8),
-        const(i4),
-        const(i4),
-        i8,
-        i8,
-        array(i8),
-        array(i8),
-        array(i8),
-        array(i4),
-        array(i4),
-        array(i8),
-        array(i8),
-    )
-)
+pair_types = (const(i8), const(i4), const(i4))
+level_types = (array(i4), array(i4), array(i8), array(i8))
+
+
+@kernel(i8(*pair_types, i8, i8, array(i8), array(i8), array(i8), *level_types))
 def frequent_pairs(
     ends,
     tokens,

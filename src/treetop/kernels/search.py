@@ -9,7 +9,7 @@ cluster n + 1, and cluster 0 is the root's.
 
 import numpy as np
 
-from treetop.kernels import array, const, csr, f4, helper, hybrid, i4, i8, kernel, u1, void
+from treetop.kernels import array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
 from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
@@ -18,59 +18,16 @@ ORDER = np.float32(1e-3)
 ADD, LAST = 0, 1
 # A row of more clusters than this many a beam entry is searched by halving, else read through.
 LONG_ROW = 24
-# Weights that fill more than this share of a cluster are kept as full vectors of WIDTH children.
-DENSE = 0.4
 # How many weights ahead to prefetch.
 AHEAD = 12
 ZERO, ONE = np.uint64(0), np.uint64(1)
-WIDTH = 16
-# Numba types of weights by feature: pointers, rows, pairs, their values and full vectors.
-by_feature = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
-
-
-@kernel(void(const(i4), const(i8), i8, i8, array(i8), array(i4, 2), array(i8)))
-def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
-    """Enter a cluster of `count` children into the rows of its features.
-
-    `cursor` is where each row goes on. A size is the number of weights, or minus the number of
-    vectors for weights dense enough to be kept as a full row.
-    """
-    start = 0
-    for at in range(features.size):
-        place = cursor[features[at]]
-        cursor[features[at]] = place + 1
-        rows[place, 0] = cluster
-        size = ends[at] - start
-        row_sizes[place] = -((count + WIDTH - 1) // WIDTH) if size > DENSE * count else size
-        start = ends[at]
-
-
-@kernel(
-    void(const(i4), *csr, i8, i8, const(i4, 2), array(i8), array(i4, 2), array(f4, 2), array(f4, 2))
-)
-def place_values(features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full):
-    """Copy a cluster's weights into the rows of its features from `low` to `high`.
-
-    `cursor` is as in `place_cluster`; `pair_values` is `pairs` seen as floats.
-    """
-    start = 0
-    for at in range(features.size):
-        if not low <= features[at] < high:
-            start = ends[at]
-            continue
-        target = rows[cursor[features[at]], 1]
-        cursor[features[at]] += 1
-        if target < 0:
-            for source in range(start, ends[at]):
-                child = children[source]
-                full[-1 - target + child // WIDTH, child % WIDTH] = values[source]
-        else:
-            pairs[target, 0] = ends[at] - start
-            for source in range(start, ends[at]):
-                target += 1
-                pairs[target, 0] = children[source]
-                pair_values[target, 1] = values[source]
-        start = ends[at]
+WIDTH = 16  # of full vectors
+# Types of weights by feature: pointers, rows, pairs, their values, full vectors; then of all weights.
+row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
+weight_types = (*row_types, const(f4), const(f4), const(i8), const(i8))
+limit_types = (const(u1), const(i8), const(i8), const(i8))
+start_types = (const(i8), const(i8), const(f4))
+result_types = (array(i8, 2), array(f4, 2), array(i8))
 
 
 @helper
@@ -360,22 +317,7 @@ def search_row(
 
 @kernel(
     void(
-        *hybrid,
-        i8,
-        i8,
-        *by_feature,
-        const(f4),
-        const(f4),
-        const(i8),
-        const(i8),
-        *[i8] * 8,
-        const(u1),
-        *[const(i8)] * 5,
-        const(f4),
-        array(i8, 2),
-        array(f4, 2),
-        array(i8),
-        array(u1),
+        *hybrid, i8, i8, *weight_types, *[i8] * 8, *limit_types, *start_types, *result_types, array(u1)
     )
 )
 def search(

@@ -120,25 +120,12 @@ def next_character(buffer, position, end, classes, lower):
     return mix((SEED ^ np.uint64(fold(point, lower))) * MULTIPLIER), position
 
 
-@kernel(
-    types.UniTuple(i8, 2)(
-        const(u1),
-        const(i8),
-        i8,
-        i8,
-        const(u1),
-        const(i4),
-        i8,
-        i8,
-        *table,
-        array(i4),
-        array(i8),
-        array(i8),
-        array(u8),
-        array(i8),
-        array(i4),
-    )
-)
+text_types = (const(u1), const(i8), i8, i8)
+setting_types = (const(u1), const(i4), i8, i8)
+result_types = (array(i4), array(i8), array(i8), array(u8), array(i8), array(i4))
+
+
+@kernel(types.UniTuple(i8, 2)(*text_types, *setting_types, *table, *result_types))
 def tokenize(
     buffer,
     offsets,
@@ -194,34 +181,11 @@ def tokenize(
     return count, unknown
 
 
-@kernel(
-    i8(
-        const(u1),
-        array(i4),
-        const(i8),
-        const(u8),
-        const(i8),
-        const(i4),
-        array(u8),
-        array(i4),
-        i8,
-        array(u1),
-        array(i8),
-    )
-)
-def intern(
-    buffer,
-    ids,
-    positions,
-    hashes,
-    starts,
-    lengths,
-    keys,
-    values,
-    known,
-    names,
-    name_ends,
-):
+token_types = (const(u1), array(i4), const(i8), const(u8), const(i8), const(i4))
+
+
+@kernel(i8(*token_types, array(u8), array(i4), i8, array(u1), array(i8)))
+def intern(buffer, ids, positions, hashes, starts, lengths, keys, values, known, names, name_ends):
     """Give unknown tokens an id, in the order of their first occurrence; returns the new `known`.
 
     `name_ends[known - 1]` is where the last known name ends in `names`. Returns ``-1 - known`` when

@@ -15,8 +15,8 @@ from treetop.labels.vocabulary import Vocabulary, as_labels, is_label_matrix, la
 
 def align(
     y: Any,
-    classes: Iterable[Any],
-    columns: Iterable[Any] | None = None,
+    classes: Iterable[object],
+    columns: Iterable[object] | None = None,
     *,
     unseen: bool = True,
     input_name: str = "labels",
@@ -59,7 +59,7 @@ def align(
 
 
 def align_with_scores(
-    y_true: Any, width: int, classes: Iterable[Any] | None, columns: Iterable[Any] | None
+    y_true: Any, width: int, classes: Iterable[object] | None, columns: Iterable[object] | None
 ) -> sp.csr_matrix:
     """True labels in the order of the `width` columns of the scores, unseen labels last.
 
@@ -83,7 +83,7 @@ def align_with_scores(
     return align(y_true, classes, columns, input_name="y_true")
 
 
-def columns_of(names: Iterable[Any], classes: Vocabulary) -> np.ndarray:
+def columns_of(names: Iterable[object], classes: Vocabulary) -> np.ndarray:
     """Column numbers, int64, of label names; a name that is not among `classes` is an error."""
     numbers = classes.numbers
     names = list(names)
@@ -93,20 +93,20 @@ def columns_of(names: Iterable[Any], classes: Vocabulary) -> np.ndarray:
     return np.array([numbers[str(name)] for name in names], np.int64)
 
 
-def vocabulary(names: Iterable[Any]) -> Vocabulary:
+def vocabulary(names: Iterable[object]) -> Vocabulary:
     """Names of any type as strings, in the same order; a name that occurs twice is an error."""
     made = Vocabulary(map(str, names))
     made.numbers  # noqa: B018 - raises if a name occurs twice
     return made
 
 
-def name_lists(y: Any) -> list[list[str]]:
+def name_lists(y: Iterable[Iterable[object]]) -> list[list[str]]:
     """The label names of each document, as strings."""
     one_label_each = isinstance(y, np.ndarray) and all(map(is_name, y))
     return [names_in([line] if one_label_each else line, number) for number, line in enumerate(y)]
 
 
-def names_in(line: Any, document: int) -> list[str]:
+def names_in(line: Iterable[object], document: int) -> list[str]:
     """The label names of one document, as strings."""
     if isinstance(line, str | bytes):
         raise not_a_list(line, document)
@@ -123,7 +123,7 @@ def names_in(line: Any, document: int) -> list[str]:
     return list(map(str, labels))
 
 
-def is_name(label: Any) -> bool:
+def is_name(label: object) -> bool:
     """Whether something can be the name of a label: a string or a number."""
     return isinstance(label, str | Real | np.bool_)
 
@@ -131,7 +131,7 @@ def is_name(label: Any) -> bool:
 def reordered(
     Y: sp.csr_matrix,
     known: Vocabulary,
-    columns: Iterable[Any] | None,
+    columns: Iterable[object] | None,
     unseen: bool,
     input_name: str,
 ) -> sp.csr_matrix:

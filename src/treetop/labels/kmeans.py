@@ -20,7 +20,7 @@ class KMeans(NamedTuple):
     largest: int | None = None  # largest features of a label that decide its cluster; None: all
 
 
-class Job(NamedTuple):
+class Cut(NamedTuple):
     """Labels to be cut into clusters with these edges, the first of which is number `first`."""
 
     members: np.ndarray
@@ -41,21 +41,21 @@ def balanced_clusters(
 
     A cluster is found by halving: the group is cut in two by balanced 2-means, then each half.
     """
-    jobs = [
-        Job(members.copy(), even_edges(members.size, count), group, 0)
+    cuts = [
+        Cut(members.copy(), even_edges(members.size, count), group, 0)
         for group, (members, count) in enumerate(zip(groups, parts, strict=True))
     ]
     clusters: list[dict[int, np.ndarray]] = [{} for _ in groups]
     step = 0
-    while jobs:
-        for job in jobs:
-            if job.edges.size == 2:
-                clusters[job.group][job.first] = job.members
+    while cuts:
+        for cut in cuts:
+            if cut.edges.size == 2:
+                clusters[cut.group][cut.first] = cut.members
         # Large groups first, so that no thread is left with a large one at the end.
-        halving = sorted((job for job in jobs if job.edges.size > 2), key=lambda job: -job.members.size)
+        halving = sorted((cut for cut in cuts if cut.edges.size > 2), key=lambda cut: -cut.members.size)
 
-        def work(job: Job, cancel: np.ndarray, step: int = step) -> list[Job]:
-            members, edges, group, first = job
+        def work(cut: Cut, cancel: np.ndarray, step: int = step) -> list[Cut]:
+            members, edges, group, first = cut
             middle = (edges.size - 1) // 2
             left_size = int(edges[middle] - edges[0])
             if 0 < left_size < members.size:
@@ -63,11 +63,11 @@ def balanced_clusters(
                 how = kmeans._replace(seed=int(seeds.generate_state(1)[0]))
                 bisect_in_place(Z, members, left_size, how, cancel)
             return [
-                Job(members[:left_size], edges[: middle + 1], group, first),
-                Job(members[left_size:], edges[middle:], group, first + middle),
+                Cut(members[:left_size], edges[: middle + 1], group, first),
+                Cut(members[left_size:], edges[middle:], group, first + middle),
             ]
 
-        jobs = [half for pair in parallel.run(work, halving, kmeans.threads) for half in pair]
+        cuts = [half for pair in parallel.run(work, halving, kmeans.threads) for half in pair]
         step += 1
     return [[family[first] for first in sorted(family)] for family in clusters]
 

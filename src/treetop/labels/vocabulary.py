@@ -69,7 +69,7 @@ def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
     return Vocabulary(sorted(names))
 
 
-def not_a_list(line: Any, document: int) -> TreetopError:
+def not_a_list(line: object, document: int) -> TreetopError:
     """The error for labels of a document that are not a list of names."""
     if isinstance(line, str):
         return TreetopError(
@@ -87,7 +87,7 @@ def as_labels(y: Any) -> Any:
     return np.asarray(y)
 
 
-def is_label_matrix(y: Any) -> bool:
+def is_label_matrix(y: object) -> bool:
     """Whether labels are given as documents x labels."""
     return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
 

@@ -55,13 +55,12 @@ class Nodes(NamedTuple):
 
 def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
     """The best nodes of level `plan.depth` for each document."""
-    rows, beam = X.rows, plan.beam
+    rows, top = X.rows, plan.top
     for pointers in (plan.candidates[0], plan.start.ptr):
         if pointers.size:
-            beam = max(beam, int(np.diff(pointers).max(initial=1)))
-    plan = plan._replace(beam=beam)
-    shape = (rows, plan.top)
-    best = Nodes(np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(rows, np.int64))
+            plan = plan._replace(beam=max(plan.beam, int(np.diff(pointers).max(initial=1))))
+    nodes, scores = np.zeros((rows, top), np.int64), np.zeros((rows, top), np.float32)
+    best = Nodes(nodes, scores, np.zeros(rows, np.int64))
 
     def work(task: tuple[int, int], cancel: np.ndarray) -> None:
         search_rows(weights, X, plan, task, best, cancel)
@@ -70,7 +69,7 @@ def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -
         work((0, 1), np.zeros(1, np.uint8))
     else:
         parallel.run(work, parallel.ranges(rows, -(-rows // ROWS_A_TASK)), threads)
-    return best._replace(scores=plan.score.final(best.scores))
+    return Nodes(nodes, plan.score.final(scores), best.counts)
 
 
 def search_rows(
@@ -78,10 +77,10 @@ def search_rows(
     X: Features,
     plan: SearchPlan,
     rows: tuple[int, int],
-    best: Nodes,
+    out: Nodes,
     cancel: np.ndarray,
 ) -> None:
-    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `best` is filled."""
+    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `out` is filled."""
     first, last = rows
     kernel.search(
         *X.arrays,
@@ -102,7 +101,9 @@ def search_rows(
         plan.start.ptr,
         plan.start.nodes,
         plan.start.scores,
-        *(part[first:last] for part in best),
+        out.nodes[first:last],
+        out.scores[first:last],
+        out.counts[first:last],
         cancel,
     )
 

@@ -39,9 +39,8 @@ class Cells(NamedTuple):
 
 def within(sizes: np.ndarray) -> np.ndarray:
     """0 … n-1 for each size n, one after the other."""
-    ends = np.cumsum(sizes)
-    total = int(ends[-1]) if ends.size else 0
-    return np.asarray(np.arange(total) - np.repeat(ends - sizes, sizes))
+    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.asarray(np.arange(starts.size) - starts)
 
 
 def cells_of(weights: Weights) -> Cells:
@@ -85,12 +84,12 @@ def weights_from(cells: Cells, like: Weights, tree: Tree, features: int, threads
         found, counts = np.unique(cells.feature[start:end], return_counts=True)
         clusters.append(
             ClusterWeights(
-                found.astype(np.int32),
-                np.cumsum(counts),
-                cells.child[start:end].astype(np.int32),
-                np.ascontiguousarray(cells.value[start:end], np.float32),
-                like.dense[width * first : width * last].reshape(width, last - first),
-                like.biases[first:last],
+                features=found.astype(np.int32),
+                ends=np.cumsum(counts),
+                children=cells.child[start:end].astype(np.int32),
+                values=np.ascontiguousarray(cells.value[start:end], np.float32),
+                dense=like.dense[width * first : width * last].reshape(width, last - first),
+                biases=like.biases[first:last],
             )
         )
     return assemble(clusters, tree, features, threads)
@@ -147,14 +146,14 @@ def unpack(arrays: Mapping[str, np.ndarray], tree: Tree, threads: int) -> Weight
     dense = restored(found["dense"], found["dense_scales"], np.repeat(nodes, width))
     none = np.zeros((0, 2), np.int32)
     like = Weights(
-        np.zeros(1, np.int64),
-        none,
-        none,
-        np.zeros((0, WIDTH), np.float32),
-        dense,
-        found["biases"],
-        found["child_ptr"],
-        found["level_ptr"],
+        row_ptr=np.zeros(1, np.int64),
+        rows=none,
+        pairs=none,
+        full=np.zeros((0, WIDTH), np.float32),
+        dense=dense,
+        biases=found["biases"],
+        child_ptr=found["child_ptr"],
+        level_ptr=found["level_ptr"],
     )
     return weights_from(cells, like, tree, int(found["features_in_all"][0]), threads)
 

@@ -66,7 +66,8 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
     encoder = float(X.dense[0] @ dense[:, number - first]) if columns else 0.0
     bias = float(weights.biases[number])
     raw = float(words.sum(dtype=np.float64)) + encoder + bias
-    return Step(level, node, last - first, words, encoder, bias, raw, worth_of(raw, kind))
+    worth, siblings = worth_of(raw, kind), last - first
+    return Step(level, node, siblings, words, encoder=encoder, bias=bias, raw=raw, worth=worth)
 
 
 def weights_at(weights: Weights, features: np.ndarray, cluster: int, child: int) -> np.ndarray:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
-from treetop.ranking.beam import SearchPlan, Start, beam_search, to_csr
+from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
@@ -77,7 +77,7 @@ class Ranker:
         best = beam_search(self.weights, X, plan, threads)
         # Places without a result hold node 0, whatever its name: `to_csr` leaves them out.
         names = self.tree.label_of[np.maximum(best.nodes - leaves, 0)]
-        return to_csr(best._replace(nodes=names), labels)
+        return to_csr(Nodes(names, best.scores, best.counts), labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Tree and weights by name."""
@@ -173,7 +173,7 @@ def predicted_nodes(
         clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
     weights = assemble(clusters, tree, X.sparse.shape[1], threads)
     best = beam_search(weights, X, plan, threads)
-    predicted = to_csr(best._replace(nodes=best.nodes - offset), tree.sizes[level - 1])
+    predicted = to_csr(Nodes(best.nodes - offset, best.scores, best.counts), tree.sizes[level - 1])
     predicted.sort_indices()
     return predicted
 
@@ -183,12 +183,12 @@ def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterW
     nothing = np.zeros(0, np.int32)
     return [
         ClusterWeights(
-            nothing,
-            np.zeros(0, np.int64),
-            nothing,
-            np.zeros(0, np.float32),
-            np.zeros((dense_columns, size), np.float32),
-            np.zeros(size, np.float32),
+            features=nothing,
+            ends=np.zeros(0, np.int64),
+            children=nothing,
+            values=np.zeros(0, np.float32),
+            dense=np.zeros((dense_columns, size), np.float32),
+            biases=np.zeros(size, np.float32),
         )
         for pointers in tree.child_ptr[: level - 1]
         for size in np.diff(pointers).tolist()

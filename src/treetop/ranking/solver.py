@@ -96,7 +96,7 @@ def plan(
     return tasks
 
 
-class Problem(NamedTuple):
+class LevelProblem(NamedTuple):
     """What the clusters of a level have in common."""
 
     X: Features
@@ -170,7 +170,7 @@ def solve_level(
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)
     members.sort_indices()
-    problem = Problem(
+    problem = LevelProblem(
         X,
         norms=X.squared_norms(),
         document_weights=np.ones(X.rows, np.float32) if document_weights is None else document_weights,

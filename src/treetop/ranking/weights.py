@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.kernels import search
+from treetop.kernels import placing
+from treetop.kernels.search import WIDTH
 from treetop.labels.tree import Tree
 from treetop.runtime import parallel
 
@@ -116,12 +117,12 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
     order = np.argsort(features, kind="stable")
     distinct, counts = np.unique(features, return_counts=True)
     return ClusterWeights(
-        distinct,
-        np.cumsum(counts),
-        children[order].astype(np.int32),
-        values[order],
-        np.concatenate([part.dense for part in parts], axis=1),
-        np.concatenate([part.biases for part in parts]),
+        features=distinct,
+        ends=np.cumsum(counts),
+        children=children[order].astype(np.int32),
+        values=values[order],
+        dense=np.concatenate([part.dense for part in parts], axis=1),
+        biases=np.concatenate([part.biases for part in parts]),
     )
 
 
@@ -134,7 +135,7 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
         row_ptr,
         rows,
         pairs=np.zeros((pair_count, 2), np.int32),
-        full=np.zeros((vector_count, search.WIDTH), np.float32),
+        full=np.zeros((vector_count, WIDTH), np.float32),
         dense=np.concatenate([cluster.dense.ravel() for cluster in clusters]),
         biases=np.concatenate([cluster.biases for cluster in clusters]),
         child_ptr=np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
@@ -156,7 +157,7 @@ def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.
     sizes = np.empty(len(rows), np.int64)
     cursor = row_ptr[:-1].copy()
     for number, (features, ends, _, _, _, biases) in enumerate(clusters):
-        search.place_cluster(features, ends, number, biases.size, cursor, rows, sizes)
+        placing.place_cluster(features, ends, number, biases.size, cursor, rows, sizes)
     pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
     full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
     if max(pair_ptr[-1], full_ptr[-1]) > np.iinfo(np.int32).max:
@@ -168,22 +169,21 @@ def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.
 
 
 def place_weights(
-    cluster: ClusterWeights, features: tuple[int, int], cursor: np.ndarray, weights: Weights
+    cluster: ClusterWeights, span: tuple[int, int], cursor: np.ndarray, weights: Weights
 ) -> None:
-    """Copy a cluster's weights of some `features` to where `weights.rows` says.
+    """Copy a cluster's weights of a span of features to where `weights.rows` says.
 
     `cursor` is where the row of each feature goes on.
     """
-    pair_values = weights.pairs.view(np.float32)
-    search.place_values(
+    placing.place_values(
         cluster.features,
         cluster.ends,
         cluster.children,
         cluster.values,
-        *features,
+        *span,
         weights.rows,
         cursor,
         weights.pairs,
-        pair_values,
+        weights.pairs.view(np.float32),
         weights.full,
     )

@@ -38,17 +38,8 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
 
     def work(task: tuple[int, int], _: np.ndarray) -> None:
         for part, start, shift in zip(parts, starts, shifts, strict=False):
-            kernel.place_rows(
-                part.indptr.astype(np.int64),
-                part.indices,
-                part.data,
-                *task,
-                start,
-                int(shift),
-                scales,
-                indices,
-                data,
-            )
+            matrix = part.indptr.astype(np.int64), part.indices, part.data
+            kernel.place_rows(*matrix, *task, start, int(shift), scales, indices, data)
 
     parallel.over_ranges(work, ends.size - 1, threads)
     return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))
