@@ -23,7 +23,7 @@ from treetop.training.finetune.runlog import VALIDATION, RunLog  # noqa: E402
 from treetop.training.finetune.state import from_arrays, to_arrays  # noqa: E402
 from treetop.training.finetune.targets import Targets  # noqa: E402
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer  # noqa: E402
-from treetop.training.run import Run  # noqa: E402
+from treetop.training.run import Run, Stage  # noqa: E402
 
 STEPS = 6
 SETTINGS = replace(
@@ -55,6 +55,10 @@ def make(source):
         return LevelTrainer(learning, head, task, settings, reporter or Reporter())
 
     return make
+
+
+def log_of(run, runtime):
+    return RunLog(run, Stage("level-1", (), ()), SETTINGS, {}, runtime)
 
 
 def train(trainer, steps):
@@ -136,7 +140,7 @@ def test_a_state_names_weights_memory_and_where_the_level_stands(make):
 
 def test_the_best_weights_are_a_copy_and_come_back_at_the_end(make):
     trainer = make(validate_every=1 / 3)
-    log = RunLog(Run(), {}, (), Runtime())
+    log = log_of(Run(), Runtime())
     trainer.run(Scores(0.5, 0.75, 0.625), log)
     best = make(validate_every=1 / 3)
     train(best, 4)
@@ -148,20 +152,20 @@ def test_the_best_weights_are_a_copy_and_come_back_at_the_end(make):
 def test_a_checkpoint_in_a_file_resumes_bit_for_bit(make, precision, tmp_path):
     runtime = Runtime(checkpoint_minutes=1e-9)
     whole = make(precision, validate_every=1 / 3)
-    whole.run(Scores(0.5, 0.25, 0.125), RunLog(Run(), {}, (), runtime))
+    whole.run(Scores(0.5, 0.25, 0.125), log_of(Run(), runtime))
 
     run = Run(tmp_path / "run")
     run.fingerprint("level-1", {}, ())
     stopped = make(precision, validate_every=1 / 3)
     with pytest.raises(IndexError):  # there is no third score
-        stopped.run(Scores(0.5, 0.25), RunLog(run, {}, (), runtime))
-    state = RunLog(run, {}, (), runtime).load_checkpoint(1)
+        stopped.run(Scores(0.5, 0.25), log_of(run, runtime))
+    state = log_of(run, runtime).load_checkpoint(1)
     assert int(state["step"]) == 4
     assert float(state["score"]) == 0.5
     resumed = make(precision, validate_every=1 / 3)
     resumed.load_state_dict(state)
     assert_equal(resumed.state_dict(), state)
-    resumed.run(Scores(0.125), RunLog(run, {}, (), runtime))
+    resumed.run(Scores(0.125), log_of(run, runtime))
     assert_equal(resumed.state_dict(), whole.state_dict())
 
 
@@ -179,14 +183,14 @@ def test_a_level_without_a_better_score_ends_early_and_stays_ended(make):
     reporter = Reporter()
     reporter.note = notes.append
     trainer = make(reporter=reporter, validate_every=1 / 6, patience=2)
-    trainer.run(Scores(0.5, 0.5, 0.25), RunLog(Run(), {}, (), Runtime()))
+    trainer.run(Scores(0.5, 0.5, 0.25), log_of(Run(), Runtime()))
     assert trainer.step == 3
     assert notes == ["level 1: no better P@1 in 2 validations"]
     # killed between its last checkpoint and its end, it does not go on when it is resumed
     before = {name: tensor.clone() for name, tensor in trainer.weights().items()}
     again = make(validate_every=1 / 6, patience=2)
     again.load_state_dict(trainer.state_dict())
-    again.run(Scores(), RunLog(Run(), {}, (), Runtime()))
+    again.run(Scores(), log_of(Run(), Runtime()))
     assert again.step == 3
     assert_equal(again.weights(), before)
 
@@ -199,7 +203,7 @@ def test_figures_are_shown_and_noted_and_those_of_lost_steps_are_dropped(make, t
     runtime = Runtime(checkpoint_minutes=1e-9, reporter=reporter)
     run = Run(tmp_path / "run")
     run.fingerprint("level-1", {}, ())
-    log = RunLog(run, {}, (), runtime)
+    log = log_of(run, runtime)
     log.begin_level(1, "fine-tuning", step=0, steps=STEPS)
     figures = {"level": 1, "step": 2, "steps": STEPS, "loss": 0.5, "learning_rate": 0.1, "seconds": 1.0}
     log.record(figures)
@@ -208,7 +212,7 @@ def test_figures_are_shown_and_noted_and_those_of_lost_steps_are_dropped(make, t
     log.save_checkpoint(1, make().state_dict())
     lines = (tmp_path / "run" / "history.jsonl").read_text("utf-8").splitlines()
     assert [json.loads(line)["step"] for line in lines] == [2, 5]
-    resumed = RunLog(run, {}, (), runtime)
+    resumed = log_of(run, runtime)
     resumed.begin_level(1, "fine-tuning", step=4, steps=STEPS)
     assert resumed.history == [figures]
 

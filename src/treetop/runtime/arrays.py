@@ -11,7 +11,7 @@ import json
 import mmap
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +19,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 
 Arrays = dict[str, np.ndarray]
+Value = TypeVar("Value")
 DTYPES = {
     "F64": np.float64,
     "F32": np.float32,
@@ -86,12 +87,12 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def prefixed(name: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Arrays with `name` and a dot before their names."""
+def prefixed(name: str, arrays: Mapping[str, Value]) -> dict[str, Value]:
+    """Arrays, or tensors, with `name` and a dot before their names."""
     return {f"{name}.{key}": values for key, values in arrays.items()}
 
 
-def part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+def part(arrays: Mapping[str, Value], name: str) -> dict[str, Value]:
     """The inverse of `prefixed`: arrays whose names begin with `name` and a dot, without that."""
     start = f"{name}."
     return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}

@@ -13,7 +13,7 @@ from treetop.features.encoders.transformer import Encoder
 from treetop.labels.relevance import positive_weights
 from treetop.ranking.ranker import shortlist
 from treetop.ranking.weights import LabelWeights
-from treetop.runtime.arrays import Arrays
+from treetop.runtime.arrays import Arrays, part
 from treetop.training.finetune.batches import Batches
 from treetop.training.finetune.bootstrap import bootstrap_solution, is_bootstrapped, new_head
 from treetop.training.finetune.head import Head
@@ -21,7 +21,7 @@ from treetop.training.finetune.matcher import Beams, predict_beams
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.problem import TuningProblem
 from treetop.training.finetune.runlog import RunLog
-from treetop.training.finetune.state import from_arrays, state_of, to_arrays
+from treetop.training.finetune.state import from_arrays, to_arrays
 from treetop.training.finetune.targets import Targets
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer
 from treetop.training.finetune.validation import validator
@@ -47,7 +47,7 @@ def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTune
     for t in range(1, problem.levels + 1):
         M = shortlist_of(problem, t, beams)
         level = log.finished_level(t, partial(learner.learn, t, M, beams, vectors))
-        learning.weights.load_state_dict(from_arrays(state_of("encoder", level)))
+        learning.weights.load_state_dict(from_arrays(part(level, "encoder")))
         vectors = np.asarray(level["vectors"])
         if problem.predicts_beams and t < problem.levels:
             beams = predict_beams(problem, t, M, level, beams)

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from treetop.runtime.arrays import part, prefixed
 from treetop.training.finetune.head import Head
-from treetop.training.finetune.state import State, nested, state_of
+from treetop.training.finetune.state import State
 
 
 class MasterWeights:
@@ -124,14 +125,14 @@ class LevelOptimizer:
     def weights(self) -> State:
         """Encoder and head, without Adam's memory."""
         return {
-            **nested("encoder", self.encoder.state_dict()),
-            **nested("head", self.head.state_dict()),
+            **prefixed("encoder", self.encoder.state_dict()),
+            **prefixed("head", self.head.state_dict()),
         }
 
     def load_weights(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `weights`."""
-        self.encoder.load_state_dict(state_of("encoder", state))
-        self.head.load_state_dict(state_of("head", state))
+        self.encoder.load_state_dict(part(state, "encoder"))
+        self.head.load_state_dict(part(state, "head"))
 
     def state_dict(self) -> State:
         """All that the next step depends on; not copied, as ever in torch."""
@@ -140,16 +141,16 @@ class LevelOptimizer:
             for number, weight in enumerate(self.parameters)
             for name, value in self.adam.state[weight].items()
         }
-        return {**self.weights(), **nested("adam", memory)}
+        return {**self.weights(), **prefixed("adam", memory)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state_dict`."""
         self.load_weights(state)
-        memory = state_of("adam", state)
+        memory = part(state, "adam")
         for number, weight in enumerate(self.parameters):
             self.adam.state[weight] = {
                 name: value.to(weight.device, copy=True)
-                for name, value in state_of(str(number), memory).items()
+                for name, value in part(memory, str(number)).items()
             }
 
 

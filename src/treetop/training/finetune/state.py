@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
 State = dict[str, Tensor]
-Value = TypeVar("Value")
-
-
-def nested(name: str, state: Mapping[str, Value]) -> dict[str, Value]:
-    """The state of a part: names begin with `name` and a dot."""
-    return {f"{name}.{key}": value for key, value in state.items()}
-
-
-def state_of(name: str, state: Mapping[str, Value]) -> dict[str, Value]:
-    """The inverse of `nested`: the state of the part `name`."""
-    start = f"{name}."
-    return {key.removeprefix(start): value for key, value in state.items() if key.startswith(start)}
 
 
 def copied(state: Mapping[str, Tensor]) -> State:

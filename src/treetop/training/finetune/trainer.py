@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from treetop.errors import TreetopError
+from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.schema import TransformerSettings
@@ -20,7 +21,7 @@ from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.objective import Objective
 from treetop.training.finetune.optimizer import LevelOptimizer, rate_at
 from treetop.training.finetune.runlog import VALIDATION, Figures, RunLog
-from treetop.training.finetune.state import State, copied, nested, state_of
+from treetop.training.finetune.state import State, copied
 from treetop.training.finetune.step import TrainingStep
 from treetop.training.finetune.targets import Targets
 
@@ -157,7 +158,7 @@ class LevelTrainer:
         """Weights, Adam's memory, and where the level stands; not copied, as ever in torch."""
         return {
             **self.optimizer.state_dict(),
-            **nested("best", self.best_weights),
+            **prefixed("best", self.best_weights),
             "step": torch.tensor([self.step]),
             "score": torch.tensor([self.best_score], dtype=torch.float64),
             "since_best": torch.tensor([self.since_best]),
@@ -166,7 +167,7 @@ class LevelTrainer:
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
         """The inverse of `state_dict`."""
         self.optimizer.load_state_dict(state)
-        self.best_weights = copied(state_of("best", state))
+        self.best_weights = copied(part(state, "best"))
         self.step = self.losses_read = int(state["step"][0])
         self.best_score, self.since_best = float(state["score"][0]), int(state["since_best"][0])
 
