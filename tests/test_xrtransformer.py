@@ -4,7 +4,6 @@ import random
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -94,7 +93,7 @@ def test_trees_may_see_different_words(encoder, tmp_path):
     settings = {**BRIEF, "encoder": encoder, "tree": "6-L", "trees": 2, "ngrams": "word:1|word:2"}
     model = treetop.XRTransformer(**settings).fit(texts, labels)
     used = [set(np.flatnonzero(np.diff(one.weights.row_ptr))) for one in model.rankers_]
-    words = model.tfidf_.widths[0]
+    words = model.model_.feature_map.words.widths[0]
     assert used[0]
     assert max(used[0]) < words <= min(used[1])
     model.save(tmp_path / "m")
@@ -337,7 +336,7 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
     said = Notes()
     model = treetop.XRTransformer(encoder=encoder, **BRIEF, fallback=True)
     model.fit(*documents(), report=said, run=tmp_path / "run")
-    assert said.notes == ["the GPU failed: going on with the CPU"]
+    assert said.notes == ["the GPU failed: continuing on the CPU"]
     assert model.score(*documents()) > 0
 
 
@@ -347,7 +346,7 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
         ({}, (np.eye(3), [["a"]] * 3), "reads texts, not a feature matrix"),
         ({}, (["a"], [["x"], ["y"]]), "1 documents but labels for 2"),
         ({"budget": "3 weeks"}, (["a"], [["x"]]), "budget '3 weeks' is not understood"),
-        ({"dropout": 1.0}, (["a"], [["x"]]), "dropout is 1.0: it must be at least 0, below 1"),
+        ({"dropout": 1.0}, (["a"], [["x"]]), "dropout is 1.0: it must be below 1"),
         ({"pooling": "max"}, (["a"], [["x"]]), "pooling is 'max': choose one of auto, mean"),
         ({"validation": 0.01}, (["a b"] * 10, [["x"]] * 10), "leaves none on one side"),
         ({"tune_lambda": 0}, (["a b"], [["x"]]), "tune_lambda is 0: it must be above 0"),
@@ -393,18 +392,27 @@ def test_settings_changed_after_fit_do_not_touch_the_model(encoder, tmp_path):
     model = treetop.XRTransformer(encoder=encoder, **BRIEF, words=False, center=False)
     model.fit(*documents())
     before = model.predict_scores(texts, 5)
-    model.set_params(words=True, center=True, dense_weight=3.0, device="cuda:7")
+    model.set_params(words=True, center=True, dense_weight=3.0)
     assert same(model.predict_scores(texts, 5), before)
     model.save(tmp_path / "model")
     assert same(treetop.load(str(tmp_path / "model")).predict_scores(texts, 5), before)
 
 
-def test_a_model_of_a_missing_device_is_used_on_another(encoder, tmp_path):
-    model = treetop.XRTransformer(encoder=encoder, **BRIEF, fine_tune=False).fit(*documents())
-    model.settings_ = replace(model.settings_, device="cuda:7")
+def test_a_model_carries_no_device_to_another_machine(encoder, tmp_path):
+    settings = {**BRIEF, "fine_tune": False, "device": "cpu", "threads": 2}
+    model = treetop.XRTransformer(encoder=encoder, **settings).fit(*documents())
     model.save(tmp_path / "model")
     loaded = treetop.load(str(tmp_path / "model"))
+    assert {name: loaded.get_params()[name] for name in ("device", "threads", "precision")} == {
+        "device": "auto",
+        "threads": None,
+        "precision": "auto",
+    }
     assert same(loaded.predict_scores(["red sky"], 5), model.predict_scores(["red sky"], 5))
+    with pytest.raises(TreetopError, match=r"device 'cuda:7' cannot be used .*: try device=cpu"):
+        loaded.predict(["red sky"], runtime=treetop.Runtime(device="cuda:7"))
+    with pytest.raises(TreetopError, match="device 'cuda:7' cannot be used"):
+        model.predict(["red sky"], runtime=treetop.Runtime(device="cuda:7"))
 
 
 def test_after_fit_no_dropout_is_left(fitted):
@@ -502,7 +510,7 @@ def test_an_earlier_run_is_continued_or_overwritten_as_asked(encoder, tmp_path, 
     written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
     with monkeypatch.context() as patched:
-        patched.setattr("treetop.estimators.read_data", None)  # asked before any work is done
+        patched.setattr("treetop.estimators.read_documents", None)  # asked before any work is done
         with pytest.raises(TreetopError, match=r"holds an earlier run.*resume=True.*overwrite=True"):
             model.fit(*documents(60), run=folder)
         with pytest.raises(TreetopError, match="resume or overwrite, not both"):

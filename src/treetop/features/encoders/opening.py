@@ -69,8 +69,8 @@ def open_encoder(
 ) -> TextEncoder:
     """Word vectors, an encoder that was exported to ONNX, or a transformer on the runtime's device.
 
-    One that is to learn or to be saved keeps float32 weights, whatever type it computes in. The
-    device of a saved model need not exist here. `tokenizer`: one that was opened before.
+    One that is to learn or to be saved keeps float32 weights, whatever type it computes in.
+    `tokenizer`: one that was opened before.
     """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
@@ -85,12 +85,7 @@ def open_encoder(
     from treetop.features.encoders.sources import find_encoder
     from treetop.features.encoders.transformer import Encoder
 
-    try:
-        device = pick_device(runtime.device)
-    except TreetopError:
-        if to_learn:
-            raise
-        device = pick_device("auto")
+    device = pick_device(runtime.device)
     encoder = Encoder(find_encoder(name), pooling, max_length, dropout, tokenizer).to(device).eval()
     encoder.compute = pick_precision(runtime.precision, device)
     return encoder if to_learn else encoder.to(encoder.compute)

@@ -1,0 +1,95 @@
+"""Smaller models: within their budget, nearly as good, and made without torch where none is needed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import treetop
+from treetop.cli.exchange import compress_model
+from treetop.errors import TreetopError
+from treetop.model.compress import compress, folder_bytes, parse_size
+from treetop.model.folder import write_model
+from treetop.ranking.packing import cells_of
+
+FOLDERS = Path(__file__).parents[1] / "folders"
+RUNTIME = treetop.Runtime(threads=2)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    rng = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(120)]
+    rows = [rng.choice(120, 6, replace=False) for _ in range(400)]
+    return [" ".join(words[n] for n in row) for row in rows], [
+        [words[n] for n in row[:2]] for row in rows
+    ]
+
+
+@pytest.fixture(scope="module")
+def model(corpus):
+    return treetop.XRLinear(tree="4-20-L", trees=2, threads=2).fit(*corpus)
+
+
+@given(share=st.floats(0.05, 0.9))
+def test_a_budget_is_kept(model, tmp_path_factory, share):
+    folder = tmp_path_factory.mktemp("model") / "m"
+    model.save(folder)
+    whole, _ = compress(model.model_, folder, None, "int8", RUNTIME)
+    write_model(whole, folder.with_name("whole"))
+    size = folder_bytes(folder.with_name("whole"))
+    least = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size + 10_000
+    room = int(least + share * max(0, size - least))
+    made, threshold = compress(model.model_, folder, room, "int8", RUNTIME)
+    write_model(made, folder.with_name("small"))
+    assert folder_bytes(folder.with_name("small")) <= room
+    kept = [cells_of(ranker.weights) for ranker in made.rankers]
+    assert all((np.abs(cells.value) >= threshold).all() for cells in kept)
+
+
+def test_a_smaller_model_predicts_nearly_the_same(model, corpus, tmp_path, capsys):
+    texts, labels = corpus
+    model.save(tmp_path / "m")
+    (tmp_path / "test.txt").write_text("\n".join(texts))
+    (tmp_path / "test.labels").write_text("\n".join("\t".join(line) for line in labels))
+    compress_model(tmp_path / "m", tmp_path / "s", None, "int8", tmp_path)
+    said = capsys.readouterr().out
+    assert "P@5" in said
+    assert "MB" in said
+    small = treetop.load(str(tmp_path / "s"))
+    assert small.model_.storage == "int8"
+    assert abs(small.score(texts, labels) - model.score(texts, labels)) < 0.02
+    small.save(tmp_path / "again")
+    assert treetop.load(str(tmp_path / "again")).predict(texts[:9]) == small.predict(texts[:9])
+
+
+def test_wrong_wishes_are_named(model, tmp_path):
+    model.save(tmp_path / "m")
+    with pytest.raises(TreetopError, match="10 bytes are too few: without any weight the model has"):
+        compress(model.model_, tmp_path / "m", 10, "int8", RUNTIME)
+    with pytest.raises(TreetopError, match="choose one of float16, int8"):
+        compress(model.model_, tmp_path / "m", None, "int4", RUNTIME)
+    with pytest.raises(TreetopError, match="member by member"):
+        compress(treetop.Ensemble([model, model]).model_, tmp_path / "m", None, "int8", RUNTIME)
+    with pytest.raises(TreetopError, match="size '3 apples' is not understood"):
+        parse_size("3 apples")
+    assert parse_size("1.5 MB") == 1_500_000
+    assert parse_size("2KiB") == 2048
+
+
+@pytest.mark.parametrize("name", ["onnx", "wordvectors", "transformer"])
+def test_no_torch_is_needed(name, tmp_path):
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
+        "from pathlib import Path\nfrom treetop.cli.exchange import compress_model\n"
+        f"compress_model(Path({str(FOLDERS / name)!r}), Path({str(tmp_path / 'm')!r}), "
+        "None, 'int8', None)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert treetop.load(tmp_path / "m").model_.storage == "int8"
+    assert folder_bytes(tmp_path / "m") < folder_bytes(FOLDERS / name)
