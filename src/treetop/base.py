@@ -124,10 +124,23 @@ class FittedMixin(HubMixin):
         )
         return explained[0] if isinstance(label, str) else explained
 
+    def evaluate(
+        self, X: Any, y: Any, k: Sequence[int] = (1, 3, 5), *, columns: Any = None, **options: Any
+    ) -> dict[str, Any]:
+        """Every metric of `treetop.metrics.evaluate` on these documents, labels matched by name.
+
+        `columns`: names of the columns if `y` is a matrix whose columns are not `classes_`. Other
+        options as for `predict_scores`.
+        """
+        counts: dict[str, Any] = {}
+        scores = self.predict_scores(X, max(k), **options)
+        if self.train_documents_:  # not known of an imported model
+            counts = {"train_counts": self.train_counts_, "train_documents": self.train_documents_}
+        return metrics.evaluate(y, scores, k, classes=self.classes_, columns=columns, **counts)
+
     def score(self, X: Any, y: Any) -> float:
         """P@1."""
-        result = metrics.evaluate(y, self.predict_scores(X, 1), k=(1,), classes=self.classes_)
-        return float(result["P@1"])
+        return float(self.evaluate(X, y, (1,))["P@1"])
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model folder; what was there stays whole until the new one is complete."""

@@ -26,6 +26,8 @@ from treetop.settings.schema import LinearSettings
 # Labels each member of an ensemble is asked for, per label wanted: members disagree at the end of their
 # lists. The trees of one model disagree less.
 MEMBERS_LOOK_FURTHER, TREES_LOOK_FURTHER = 4, 2
+# A runtime that leaves everything open.
+HERE = Runtime()
 # What users know a kind of model as.
 NAMES = {"xr-linear": "XRLinear", "xr-transformer": "XRTransformer"}
 
@@ -48,7 +50,7 @@ class Predictor(Protocol):
     def has_encoder(self) -> bool: ...  # noqa: D102
     @property
     def reads_texts(self) -> bool: ...  # noqa: D102
-    def features(self, documents: Any, runtime: Runtime) -> Any:
+    def features(self, documents: Any, runtime: Runtime = HERE) -> Any:
         """Features of texts, or of the matrix that a model without text features takes."""
 
     def select(self, features: Any, rows: np.ndarray) -> Any:
@@ -58,7 +60,7 @@ class Predictor(Protocol):
         self,
         features: Any,
         k: int,
-        runtime: Runtime,
+        runtime: Runtime = HERE,
         *,
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
@@ -69,7 +71,7 @@ class Predictor(Protocol):
     def describe(self) -> dict[str, Any]:
         """What config.json, the model card and the service say of the model."""
 
-    def open_encoders(self, runtime: Runtime) -> None:
+    def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open what is otherwise opened by the first text."""
 
 
@@ -103,7 +105,7 @@ class Model:
         """Label names to numbers."""
         return vocabulary(self.classes)
 
-    def features(self, documents: Any, runtime: Runtime) -> Features:
+    def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
         """Features of texts, or a feature matrix checked and brought into one form."""
         if is_text(documents):
             return self.feature_map.of_texts(documents, runtime)
@@ -126,7 +128,7 @@ class Model:
         self,
         features: Features,
         k: int,
-        runtime: Runtime,
+        runtime: Runtime = HERE,
         *,
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
@@ -146,7 +148,7 @@ class Model:
         ]
         return parts[0] if len(parts) == 1 else average(parts, k)
 
-    def open_encoders(self, runtime: Runtime) -> None:
+    def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the encoder, if there is one."""
         if self.feature_map.encoder is not None:
             self.feature_map.encoder.open(runtime)
@@ -205,7 +207,7 @@ class EnsembleModel:
         """Whether all members take texts."""
         return all(member.reads_texts for member in self.members)
 
-    def features(self, documents: Any, runtime: Runtime) -> list[Any]:
+    def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
         """Features of each member."""
         documents = list(documents) if is_text(documents) else documents
         return [member.features(documents, runtime) for member in self.members]
@@ -218,7 +220,7 @@ class EnsembleModel:
         self,
         features: Sequence[Any],
         k: int,
-        runtime: Runtime,
+        runtime: Runtime = HERE,
         *,
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
@@ -234,7 +236,7 @@ class EnsembleModel:
         ]
         return combined(parts, self.weights, self.combine, k)
 
-    def open_encoders(self, runtime: Runtime) -> None:
+    def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the members' encoders."""
         for member in self.members:
             member.open_encoders(runtime)

@@ -21,27 +21,11 @@ refined = partial(documented, section="Refined tree and rankers, where they diff
 tuning = partial(documented, section="Fine-tuning on the levels of a preliminary tree")
 held_out = partial(documented, section="Validation")
 
+POWERS = tuple(f"l{power}-{shape}" for shape in ("hinge", "ordered") for power in (1, 2, 3, 4))
 SCORE_TRANSFORMS = (
     "auto",
-    "l1-hinge",
-    "l2-hinge",
-    "l3-hinge",
-    "l4-hinge",
-    "sigmoid",
     "identity",
-    "log-l1-hinge",
-    "log-l2-hinge",
-    "log-l3-hinge",
-    "log-l4-hinge",
-    "log-sigmoid",
-    "l1-ordered",
-    "l2-ordered",
-    "l3-ordered",
-    "l4-ordered",
-    "log-l1-ordered",
-    "log-l2-ordered",
-    "log-l3-ordered",
-    "log-l4-ordered",
+    *(f"{log}{name}" for log in ("", "log-") for name in ("sigmoid", *POWERS)),
 )
 
 
