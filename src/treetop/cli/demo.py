@@ -18,6 +18,7 @@ from treetop.features.encoders.opening import require_torch
 from treetop.model import layout as store
 from treetop.settings.keywords import TransformerKeywords
 
+Trainable = treetop.XRLinear | treetop.XRTransformer
 SHOWN = 5
 # What treetop itself brings: the demo is the same wherever other packages are installed too.
 PACKAGES = ("numpy", "scipy", "networkx", "sympy", "torch", "numba", "rich")
@@ -66,7 +67,9 @@ def run_demo(output: Path | None, linear: bool = False) -> None:
     show_predictions(model, result, test, output)
 
 
-def train_and_measure(model: Any, dataset: Dataset, test: Split) -> tuple[Any, dict[str, Any]]:
+def train_and_measure(
+    model: Trainable, dataset: Dataset, test: Split
+) -> tuple[Trainable, dict[str, Any]]:
     """Fit on the training documents, and measure on those of `test`."""
     started = time.perf_counter()
     fit(model, dataset, dataset.split("train"))
@@ -75,7 +78,9 @@ def train_and_measure(model: Any, dataset: Dataset, test: Split) -> tuple[Any, d
     return model, {**evaluate_split(model, test, None), "seconds": seconds}
 
 
-def show_predictions(model: Any, result: dict[str, Any], test: Split, output: Path | None) -> None:
+def show_predictions(
+    model: Trainable, result: dict[str, Any], test: Split, output: Path | None
+) -> None:
     """Save, load, and predict some test documents."""
     with tempfile.TemporaryDirectory() as spare:
         folder = output or Path(spare) / "model"

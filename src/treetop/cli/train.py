@@ -12,7 +12,7 @@ from treetop.cli import screen
 from treetop.cli.options import TrainOptions
 from treetop.data import Dataset, Split, open_data
 from treetop.errors import TreetopError
-from treetop.estimators import KINDS, Ensemble
+from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.model import layout as store
 from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import reporter
@@ -117,14 +117,14 @@ def run_options(options: TrainOptions, kind: str, dataset: Dataset, number: int)
     return made
 
 
-def fit(estimator: Any, dataset: Dataset, split: Split, **options: Any) -> None:
+def fit(estimator: XRLinear | XRTransformer, dataset: Dataset, split: Split, **options: Any) -> None:
     """Fit on a split, whatever form its labels came in."""
     if not split.has_labels:
         raise TreetopError("the data has no labels to learn from")
     bars = reporter()
-    names = {} if split.labels is not None else {"label_names": dataset.label_names}
+    names = None if split.labels is not None else dataset.label_names
     try:
-        estimator.fit(split.documents, split.given_labels, report=bars, **names, **options)
+        estimator.fit(split.documents, split.given_labels, label_names=names, report=bars, **options)
     finally:
         bars.close()
 

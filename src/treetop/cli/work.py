@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 import treetop
+from treetop.base import FittedMixin
 from treetop.cli import screen
 from treetop.cli.options import EvaluateOptions
 from treetop.data import Split, open_data
@@ -102,7 +103,7 @@ def evaluate_model(options: EvaluateOptions) -> None:
 
 
 def evaluate_split(
-    estimator: Any,
+    estimator: FittedMixin,
     split: Split,
     names: list[str] | None,
     k: tuple[int, ...] = (1, 3, 5, 10),

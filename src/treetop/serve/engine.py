@@ -28,7 +28,7 @@ class Question:
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
-    served: Any = None  # the model that is asked: the one of the moment the request came
+    served: Served | None = None  # the model that is asked: the one of the moment the request came
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Reasons:
 
     labels: tuple[str, ...]
     words: int
-    served: Any = None
+    served: Served | None = None
 
 
 class Served:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,6 +30,9 @@ from treetop.training.forest import label_features, train_forest
 from treetop.training.inputs import check_rows
 from treetop.training.opening import Opening, Tokens, encoder_files
 from treetop.training.run import Run, Stage
+
+if TYPE_CHECKING:  # importing it takes seconds
+    from treetop.features.encoders.transformer import Encoder
 
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
 RANKER = tuple(one.name for one in fields(RankerSettings))
@@ -155,7 +158,7 @@ class Training:
 
     def fine_tune(
         self,
-        encoder: Any,
+        encoder: TextEncoder,
         tokens: Tokens | None,
         feature_map: FeatureMap,
         tfidf: sp.csr_matrix,
@@ -189,19 +192,20 @@ class Training:
             "files": encoder_files(self.settings.encoder),
         }
         log = RunLog(self.run, stage, self.settings, facts, self.runtime)
-        tuned = fine_tune(encoder, problem, log)
+        tuned = fine_tune(cast("Encoder", encoder), problem, log)
         self.history = log.history
         return tuned
 
-    def embed(self, encoder: Any, tokens: Tokens | None, data: TrainingDocuments) -> np.ndarray:
+    def embed(self, encoder: TextEncoder, tokens: Tokens | None, data: TrainingDocuments) -> np.ndarray:
         """Φ_dnn of the documents with the frozen encoder."""
 
         def make(_: TransformerSettings) -> Arrays:
             if tokens is None:
                 self.runtime.reporter.step("embedding")
                 return {"vectors": encoder.embed_texts(data.texts)}
-            advance = self.runtime.reporter.step("embedding", encoder.batches(tokens.own))
-            return {"vectors": encoder.embed(tokens.own, advance)}
+            transformer = cast("Encoder", encoder)
+            advance = self.runtime.reporter.step("embedding", transformer.batches(tokens.own))
+            return {"vectors": transformer.embed(tokens.own, advance)}
 
         facts = {"precision": self.runtime.precision, "files": encoder_files(self.settings.encoder)}
         return np.asarray(self.run.stage(EMBEDDING, self.settings, make, **facts)["vectors"])
