@@ -196,6 +196,19 @@ def test_every_member_of_an_ensemble_is_asked_about_first(trained, tmp_path):
     assert os.listdir(run.parent) == ["member-1"]
 
 
+def test_the_old_name_of_a_setting_is_noted_in_one_line(trained, tmp_path):
+    preset = tmp_path / "mine.json"
+    preset.write_text(json.dumps({"model": "xr-linear", "settings": {"threshold": 0.3, "threads": 1}}))
+    for options in (["--set", "threshold=0.3"], ["--preset", preset]):
+        done = treetop("train", trained, "-o", tmp_path / "m", *options)
+        assert done.returncode == 0
+        assert done.stderr.decode() == "treetop: threshold is now called prune_below\n"
+        settings = json.loads((tmp_path / "m" / "config.json").read_text())["settings"]
+        assert settings["prune_below"] == 0.3
+        assert "threshold" not in settings
+        assert "threads" not in settings
+
+
 def test_a_linear_model_is_retrained_with_and_without_overwrite(trained, tmp_path):
     for options in ([], [], ["--overwrite"]):
         done = treetop("train", trained, "-o", tmp_path / "m", *options)

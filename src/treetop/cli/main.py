@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Optional, TextIO
 
 import typer
 
@@ -163,8 +164,30 @@ def serve_command(options: ServiceOptions) -> None:
     raise typer.Exit(serve(options))
 
 
+def note_renamed_settings() -> None:
+    """Let warnings of old setting names be notes like any other, said once."""
+    show_others, noted = warnings.showwarning, set[str]()
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if category.__name__ != "RenamedSettingWarning":
+            show_others(message, category, filename, lineno, file, line)
+        elif str(message) not in noted:
+            noted.add(str(message))
+            print(f"treetop: {message}", file=sys.stderr)
+
+    warnings.showwarning = show
+
+
 def main() -> None:
     """Run, and turn errors a user can cause into one line and exit code 2."""
+    note_renamed_settings()
     if warning := namesake_warning():
         print(f"treetop: {warning}", file=sys.stderr)
     try:

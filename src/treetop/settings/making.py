@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from treetop.fields import check_field, documented_fields, plain
 from treetop.runtime import Runtime
-from treetop.settings.names import RENAMED, unknown_name
+from treetop.settings.names import RENAMED, RenamedSettingWarning, unknown_name
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -46,7 +46,9 @@ class Parameters:
         made = {}
         for name, value in values.items():
             if name in RENAMED and RENAMED[name] not in values:
-                warnings.warn(f"{name} is now called {RENAMED[name]}", FutureWarning, stacklevel=4)
+                warnings.warn(
+                    f"{name} is now called {RENAMED[name]}", RenamedSettingWarning, stacklevel=4
+                )
                 name = RENAMED[name]
             if name not in self.defaults:
                 raise unknown_name(name, self.defaults)

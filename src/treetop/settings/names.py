@@ -45,6 +45,10 @@ OWN_HINTS = {
 }
 
 
+class RenamedSettingWarning(FutureWarning):
+    """A setting was given by the name it had before."""
+
+
 def unknown_name(name: str, known: Iterable[str]) -> TreetopError:
     """The error for a setting that does not exist, with the one that was probably meant."""
     known = list(known)

@@ -1,0 +1,181 @@
+"""What holds for the whole package: CONTRIBUTING.md maps it, and its rules are kept everywhere."""
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from treetop.settings.schema import TransformerSettings
+from treetop.training import stages
+from treetop.training.run import Stage
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "treetop"
+TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+KERNELS = PACKAGE / "kernels"
+CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+# A format is a module with these functions; the commands have a `main` each.
+SHARED_NAMES = {"matches", "read", "write"}
+ENTRY_POINT = "main"
+MOST_ARGUMENTS = 12
+
+
+def named(path):
+    """A file as CONTRIBUTING.md names it."""
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def walk(kind):
+    """Every node of a kind in the package, with its file."""
+    return [
+        (path, node)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, kind)
+    ]
+
+
+# The map and the walks of CONTRIBUTING.md
+
+
+def mapped_rooms():
+    """Room by room the modules in the map, in its order; none for a module at the top."""
+    rows = re.findall(r"^\| `(\w+/[\w/]*|\w+\.py)` \| (.+) \|$", CONTRIBUTING, re.M)
+    return {room: set(re.findall(r"`(\w+)`", cell)) - {"__init__"} for room, cell in rows}
+
+
+def test_the_map_names_every_room_and_every_module():
+    rooms = {named(path.parent) + "/" for path in TREES} - {"./"}
+    top = {named(path) for path in TREES if path.parent == PACKAGE} - {"__init__.py"}
+    mapped = mapped_rooms()
+    assert set(mapped) == rooms | top
+    for room in rooms:
+        modules = {path.stem for path in (PACKAGE / room).glob("*.py")} - {"__init__"}
+        assert mapped[room] == modules, room
+
+
+def test_the_map_is_in_the_order_of_the_layers():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    written = settings["tool"]["importlinter"]["contracts"][0]["layers"]
+    layers = [name.strip() for layer in written for name in layer.split(":")]
+    rooms = [room.split("/")[0].removesuffix(".py") for room in mapped_rooms()]
+    assert list(dict.fromkeys(rooms)) == layers
+
+
+def test_the_walks_name_functions_that_exist():
+    steps = re.findall(r"`([\w/]+\.py)`:\s+((?:`[\w.]+`(?:,\s+)?)+)", CONTRIBUTING)
+    assert len(steps) > 40
+    for path, names in steps:
+        source = (PACKAGE / path).read_text("utf-8")
+        for name in re.findall(r"`([\w.]+)`", names):
+            for part in name.split("."):
+                assert re.search(rf"\b(def|class) {part}\b", source), (path, name)
+
+
+def test_the_list_of_files_to_touch_names_files_that_exist():
+    section = CONTRIBUTING.split("## How to add")[1].split("\n## ")[0]
+    now = [row.split(" | ")[2] for row in section.splitlines() if row.startswith("| a")]
+    assert len(now) == 10
+    for cell in now:
+        for path in re.findall(r"`([\w/]+(?:\.py|/))`", cell):
+            assert (PACKAGE / path).exists(), path
+
+
+# The rules
+
+
+def test_few_modules_lie_at_the_top():
+    assert len(list(PACKAGE.glob("*.py"))) <= 8
+
+
+def test_a_public_name_means_one_thing():
+    homes = defaultdict(set)
+    for path, tree in TREES.items():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                if not (path.parent.name == "data" and node.name in SHARED_NAMES):
+                    homes[node.name].add(named(path))
+    twice = {name: files for name, files in homes.items() if len(files) > 1}
+    assert {name for name in twice if not name.startswith("_")} <= {ENTRY_POINT}, twice
+
+
+def test_the_formatter_is_not_tricked():
+    marked = [named(path) for path in TREES if "# fmt:" in path.read_text("utf-8")]
+    literal = [
+        f"{named(path)}:{node.lineno}"
+        for path, node in walk(ast.Starred)
+        if isinstance(node.value, ast.Tuple)
+    ]
+    assert marked + literal == []
+
+
+def kernels_of(path):
+    """Names in a module of kernels that are bound to a kernel, or to a table of kernels."""
+    for node in TREES[path].body:
+        if isinstance(node, ast.FunctionDef) and any(map(makes_kernel, node.decorator_list)):
+            yield node.name
+        elif isinstance(node, ast.Assign) and any(map(makes_kernel, ast.walk(node.value))):
+            yield node.targets[0].id
+
+
+def makes_kernel(node):
+    """Whether an expression is ``kernel(signature)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "kernel"
+
+
+KERNEL_NAMES = [(path.stem, name) for path in sorted(KERNELS.glob("*.py")) for name in kernels_of(path)]
+
+
+def kernel_modules(tree):
+    """What a file calls the modules of kernels that it imports: its name for each, and the module's."""
+    return {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "treetop.kernels"
+        for alias in node.names
+    }
+
+
+def called_kernel(call, modules):
+    """Module and name of the kernel that a call is for, or of another function there; else None."""
+    function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
+    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
+        return modules.get(function.value.id), function.attr
+    return None
+
+
+@pytest.mark.parametrize(("module", "name"), KERNEL_NAMES)
+def test_a_kernel_is_called_from_one_place(module, name):
+    places = [
+        f"{named(path)}:{node.lineno}"
+        for path, node in walk(ast.Call)
+        if path.parent != KERNELS and called_kernel(node, kernel_modules(TREES[path])) == (module, name)
+    ]
+    assert len(places) == 1, places
+
+
+def test_only_kernels_take_many_positional_arguments():
+    long = [
+        f"{named(path)}:{node.lineno}"
+        for path, node in walk(ast.Call)
+        if len(node.args) > MOST_ARGUMENTS
+        and path.parent != KERNELS
+        and called_kernel(node, kernel_modules(TREES[path])) not in KERNEL_NAMES
+    ]
+    assert long == []
+
+
+def test_stages_declare_settings_that_exist():
+    known = {field.name for field in fields(TransformerSettings)}
+    declared = {name: value.reads for name, value in vars(stages).items() if isinstance(value, Stage)}
+    declared |= {name: value for name, value in vars(stages).items() if isinstance(value, tuple)}
+    for shortlist in ("all", "beam"):
+        settings = TransformerSettings(tune_shortlist=shortlist)
+        declared[f"fine-tuning on {shortlist}"] = stages.tuning_settings(settings)
+    assert {"TEXT_FEATURES", "RANKER", "TUNING", "REFINED_TREE"} <= set(declared)
+    for stage, names in declared.items():
+        assert set(names) <= known, stage
