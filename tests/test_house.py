@@ -16,9 +16,8 @@ from treetop.training.run import Stage
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "treetop"
 TREES = {path: ast.parse(path.read_text("utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
-KERNELS = PACKAGE / "kernels"
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-# A format is a module with these functions; the commands have a `main` each.
+# Every format is a module with these functions, and every command of the shell has a `main`.
 SHARED_NAMES = {"matches", "read", "write"}
 ENTRY_POINT = "main"
 MOST_ARGUMENTS = 12
@@ -27,16 +26,6 @@ MOST_ARGUMENTS = 12
 def named(path):
     """A file as CONTRIBUTING.md names it."""
     return path.relative_to(PACKAGE).as_posix()
-
-
-def walk(kind):
-    """Every node of a kind in the package, with its file."""
-    return [
-        (path, node)
-        for path, tree in TREES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, kind)
-    ]
 
 
 # The map and the walks of CONTRIBUTING.md
@@ -92,25 +81,35 @@ def test_few_modules_lie_at_the_top():
     assert len(list(PACKAGE.glob("*.py"))) <= 8
 
 
+def is_shared(path, name):
+    """Whether several modules may have a function of this name."""
+    return name in SHARED_NAMES if path.parent.name == "data" else name == ENTRY_POINT
+
+
 def test_a_public_name_means_one_thing():
     homes = defaultdict(set)
     for path, tree in TREES.items():
         for node in tree.body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-                if not (path.parent.name == "data" and node.name in SHARED_NAMES):
-                    homes[node.name].add(named(path))
-    twice = {name: files for name, files in homes.items() if len(files) > 1}
-    assert {name for name in twice if not name.startswith("_")} <= {ENTRY_POINT}, twice
+            name = getattr(node, "name", "_")  # a function or a class
+            if not name.startswith("_") and not is_shared(path, name):
+                homes[name].add(named(path))
+    assert {name: files for name, files in homes.items() if len(files) > 1} == {}
 
 
 def test_the_formatter_is_not_tricked():
     marked = [named(path) for path in TREES if "# fmt:" in path.read_text("utf-8")]
     literal = [
         f"{named(path)}:{node.lineno}"
-        for path, node in walk(ast.Starred)
-        if isinstance(node.value, ast.Tuple)
+        for path, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Starred) and isinstance(node.value, ast.Tuple)
     ]
     assert marked + literal == []
+
+
+def makes_kernel(node):
+    """Whether an expression is ``kernel(signature)``."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "kernel"
 
 
 def kernels_of(path):
@@ -122,49 +121,44 @@ def kernels_of(path):
             yield node.targets[0].id
 
 
-def makes_kernel(node):
-    """Whether an expression is ``kernel(signature)``."""
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "kernel"
+def calls_outside_kernels():
+    """Calls with their place and, where a kernel's module is asked for a function, its name."""
+    for path, tree in TREES.items():
+        if path.parent == PACKAGE / "kernels":
+            continue
+        nodes = list(ast.walk(tree))
+        modules = {
+            alias.asname or alias.name: alias.name
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module == "treetop.kernels"
+            for alias in node.names
+        }
+        for node in nodes:
+            if isinstance(node, ast.Call):
+                function = node.func.value if isinstance(node.func, ast.Subscript) else node.func
+                owner, _, name = ast.unparse(function).rpartition(".")
+                yield f"{named(path)}:{node.lineno}", node, f"{modules.get(owner)}.{name}"
 
 
-KERNEL_NAMES = [(path.stem, name) for path in sorted(KERNELS.glob("*.py")) for name in kernels_of(path)]
+KERNELS = [
+    f"{path.stem}.{name}"
+    for path in sorted((PACKAGE / "kernels").glob("*.py"))
+    for name in kernels_of(path)
+]
+CALLS = list(calls_outside_kernels())
 
 
-def kernel_modules(tree):
-    """What a file calls the modules of kernels that it imports: its name for each, and the module's."""
-    return {
-        alias.asname or alias.name: alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module == "treetop.kernels"
-        for alias in node.names
-    }
-
-
-def called_kernel(call, modules):
-    """Module and name of the kernel that a call is for, or of another function there; else None."""
-    function = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        return modules.get(function.value.id), function.attr
-    return None
-
-
-@pytest.mark.parametrize(("module", "name"), KERNEL_NAMES)
-def test_a_kernel_is_called_from_one_place(module, name):
-    places = [
-        f"{named(path)}:{node.lineno}"
-        for path, node in walk(ast.Call)
-        if path.parent != KERNELS and called_kernel(node, kernel_modules(TREES[path])) == (module, name)
-    ]
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_is_called_from_one_place(kernel):
+    places = [place for place, _, called in CALLS if called == kernel]
     assert len(places) == 1, places
 
 
 def test_only_kernels_take_many_positional_arguments():
     long = [
-        f"{named(path)}:{node.lineno}"
-        for path, node in walk(ast.Call)
-        if len(node.args) > MOST_ARGUMENTS
-        and path.parent != KERNELS
-        and called_kernel(node, kernel_modules(TREES[path])) not in KERNEL_NAMES
+        place
+        for place, call, called in CALLS
+        if len(call.args) > MOST_ARGUMENTS and called not in KERNELS
     ]
     assert long == []
 
