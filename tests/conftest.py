@@ -11,6 +11,8 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import settings
 
+from tests.tiny import BRIEF, documents, save_encoder
+from treetop import XRTransformer
 from treetop.data import docstrings
 from treetop.data.dataset import Dataset
 
@@ -23,6 +25,19 @@ settings.load_profile("treetop")
 def numpy_docs() -> Dataset:
     """Docstrings of numpy alone: some 800 documents, 600 labels."""
     return docstrings.load_docstrings(("numpy",))
+
+
+@pytest.fixture(scope="session")
+def encoder(tmp_path_factory) -> str:
+    """The folder of a tiny encoder with random weights."""
+    pytest.importorskip("torch")
+    return save_encoder(tmp_path_factory.mktemp("encoder"))
+
+
+@pytest.fixture(scope="session")
+def fitted(encoder) -> XRTransformer:
+    """An XR-Transformer trained briefly on the documents of `tiny`."""
+    return XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
 
 
 @pytest.fixture

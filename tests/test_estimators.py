@@ -38,20 +38,6 @@ def test_the_contract_of_the_design():
     assert model.score(TEXTS, LABELS) == 1.0
 
 
-def test_a_matrix_of_labels_with_names():
-    Y = sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 0]]))
-    model = treetop.XRLinear(min_df=1).fit(["a b", "c d", "a e"], Y, label_names=["ab", "cd"])
-    assert first(model, "c d") == "cd"
-
-
-def test_matrices_instead_of_texts(rng):
-    X = rng.random((40, 6))
-    y = np.where(X[:, 0] > X[:, 1], "left", "right")
-    for features in (X, sp.csr_matrix(X), treetop.features.hybrid.features(X[:, :1], X[:, 1:])):
-        model = treetop.XRLinear(lambda_=0.01).fit(features, y)
-        assert model.score(features, y) > 0.9
-
-
 def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
     train = numpy_docs.split("train")
     settings = {"leaf": 20, "branching": 4, "trees": 2, "seed": 3, "flat_labels": 0}
@@ -62,24 +48,6 @@ def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
             np.testing.assert_array_equal(values, b.weights.arrays[name])
     other = treetop.XRLinear(**{**settings, "seed": 4}).fit(train.texts, train.labels)
     assert str(other.rankers_[0].tree.label_of) != str(one.rankers_[0].tree.label_of)
-
-
-def test_a_forest_averages_its_trees(numpy_docs):
-    train = numpy_docs.split("train")
-    model = treetop.XRLinear(leaf=20, branching=4, trees=3, flat_labels=0)
-    model.fit(train.texts, train.labels)
-    assert len({str(ranker.tree.label_of) for ranker in model.rankers_}) == 3
-    found = model.predict_scores(train.texts[:5], k=3)
-    labels = len(model.classes_)
-    everything = [
-        ranker.predict(
-            model.model_.features(train.texts[:5], treetop.Runtime()), labels, 1, 100
-        ).toarray()
-        for ranker in model.rankers_
-    ]
-    mean = np.mean(everything, axis=0)
-    for row in range(5):
-        assert found[row].data[0] == pytest.approx(mean[row, found[row].indices[0]], rel=0.05)
 
 
 def test_allow_list_candidates_and_a_given_tree():
@@ -95,35 +63,10 @@ def test_allow_list_candidates_and_a_given_tree():
         model.predict(["x"], candidates=sp.csr_matrix((1, 2)))
 
 
-def test_few_labels_need_no_tree_and_a_tree_can_be_forced(numpy_docs):
-    train = numpy_docs.split("train")
-    flat = treetop.XRLinear().fit(train.texts, train.labels)
-    assert [ranker.tree.depth for ranker in flat.rankers_] == [1] * len(flat.settings_.views())
-    deep = treetop.XRLinear(tree="4-16-L", trees=1).fit(train.texts, train.labels)
-    assert str(deep.rankers_[0].tree).startswith("4-16-")
-
-
-def test_documents_without_labels_are_negatives():
-    model = treetop.XRLinear().fit([*TEXTS, "grey fog", "grey fog"], [*LABELS, [], []])
-    assert model.predict(["grey fog"], k=1)[0][0][1] < 0.9
-
-
-def test_relevance_and_duplicates_in_a_line():
-    model = treetop.XRLinear().fit(TEXTS, [[*line, line[0]] for line in LABELS])
-    plain = treetop.XRLinear().fit(TEXTS, LABELS)
-    assert model.predict(TEXTS) == plain.predict(TEXTS)
-
-
 @pytest.mark.parametrize("labels", [[["only"]] * 30, [[f"l{n % 3}"] for n in range(30)]])
 def test_one_label_and_fewer_labels_than_the_branching(labels):
     model = treetop.XRLinear().fit(TEXTS, labels)
     assert len(model.predict(TEXTS[:1], k=50)[0]) == len({x for line in labels for x in line})
-
-
-def test_a_label_that_never_occurs_is_kept_and_ranks_last():
-    Y = sp.csr_matrix(np.array([[1, 0, 0], [0, 1, 0]] * 10))
-    model = treetop.XRLinear().fit(["a", "b"] * 10, Y, label_names=["a", "b", "never"])
-    assert [name for name, _ in model.predict(["a"], k=3)[0]][-1] == "never"
 
 
 def test_scikit_learn_can_clone_and_set():
@@ -182,43 +125,6 @@ def test_scikit_learns_own_checks_pass():
 def test_errors(call, message):
     with pytest.raises(TreetopError, match=message):
         call()
-
-
-def test_dimensions_that_disagree(rng):
-    model = treetop.XRLinear().fit(rng.random((10, 3)), np.arange(10) % 2)
-    with pytest.raises(TreetopError, match="X has 4 features, but XRLinear is expecting 3"):
-        model.predict(rng.random((1, 4)))
-    with pytest.raises(TreetopError, match="trained on a feature matrix"):
-        model.predict(["text"])
-    with pytest.raises(TreetopError, match="k is 0"):
-        model.predict(rng.random((1, 3)), k=0)
-
-
-def test_score_takes_the_matrix_that_fit_took():
-    texts, names = ["red sky", "blue sea", "red sea"] * 4, ["r", "b"]
-    Y = sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 0]] * 4, np.float32))
-    model = treetop.XRLinear().fit(texts, Y, label_names=names)
-    assert model.score(texts, Y) == 1.0 == model.score(texts, [["r"], ["b"], ["r"]] * 4)
-
-
-def test_integer_labels_are_found_by_number_and_by_name(tmp_path):
-    texts = ["red sky", "blue sea"] * 4
-    model = treetop.XRLinear().fit(texts, np.array([7, 3] * 4))
-    model.save(tmp_path / "m")  # a saved model has strings as names
-    for one in (model, treetop.load(str(tmp_path / "m"))):
-        assert one.score(texts, [[7], [3]] * 4) == 1.0 == one.score(texts, [["7"], ["3"]] * 4)
-        for allow in ([3], ["3"], [np.int64(3)]):
-            assert str(first(one, "red sky", allow=allow)) == "3"
-
-
-def test_labels_as_a_series_as_iterators_and_with_line_breaks():
-    texts = ["red sky", "blue sea"] * 4
-    one = treetop.XRLinear().fit(texts, np.array(["r", "b"] * 4, dtype=object))
-    assert one.predict(["red sky"])[0][0][0] == "r"
-    once = treetop.XRLinear().fit(texts, [map(str, [name]) for name in ["r", "b"] * 4])
-    assert once.score(texts, [["r"], ["b"]] * 4) == 1.0
-    with pytest.raises(TreetopError, match="line break"):
-        treetop.XRLinear().fit(texts, np.array(["r\nx", "b"] * 4))
 
 
 def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):

@@ -132,3 +132,12 @@ def documents(count: int = 64, seed: int = 0):
         texts.append(" ".join(words))
         labels.append(sorted({words[0], words[1], f"{min(words[:2])}+{max(words[:2])}"}))
     return texts, labels
+
+
+# Settings with which a training on `documents()` takes a second.
+BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6-L", "threads": 2}
+
+
+def same(one, other) -> bool:
+    """Whether two sparse matrices of scores are equal, bit by bit."""
+    return one.shape == other.shape and (one != other).nnz == 0

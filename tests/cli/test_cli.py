@@ -142,14 +142,6 @@ def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path, numpy_docs):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.labels", "train.txt"]
 
 
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    pytest.importorskip("torch")
-    from tests.tiny import save_encoder
-
-    return save_encoder(tmp_path_factory.mktemp("encoder"))
-
-
 BRIEF = [f"--set={one}" for one in ("budget=2 epochs", "batch=8", "max_length=8")]
 
 

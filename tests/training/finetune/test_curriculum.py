@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import treetop  # noqa: E402
-from tests.tiny import WORDS, save_encoder  # noqa: E402
+from tests.tiny import WORDS  # noqa: E402
 from treetop.training.finetune import curriculum, matcher  # noqa: E402
 from treetop.training.finetune.curriculum import LevelLearner  # noqa: E402
 
@@ -74,11 +74,6 @@ class Watched:
         monkeypatch.setattr(matcher, "train_matcher", watch_matcher)
         monkeypatch.setattr(curriculum, "predict_beams", watch_beams)
         monkeypatch.setattr(LevelLearner, "task", watch_task)
-
-
-@pytest.fixture(scope="module")
-def encoder(tmp_path_factory):
-    return save_encoder(tmp_path_factory.mktemp("encoder"))
 
 
 def watched_fit(encoder, **changes):

@@ -1,10 +1,10 @@
+"""Forests: how many trees, what each of them sees, and the mean of their scores."""
+
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import treetop
-from treetop.features.hybrid import features
-from treetop.features.words.views import views_of
+from tests.tiny import BRIEF, documents, same
 
 WORDS = ["red", "green", "blue", "apple", "pear", "sea", "sky", "fire", "car", "boat", "tree", "grass"]
 
@@ -18,38 +18,6 @@ def corpus():
         texts.append(" ".join(WORDS[word] for word in chosen))
         labels.append([f"L{(int(chosen[0]) * 7 + int(chosen[1])) % 40}", f"M{chosen[2]}"])
     return texts, labels
-
-
-@pytest.mark.parametrize("threads", [1, 3])
-def test_a_view_has_the_columns_it_sees(threads):
-    random = np.random.default_rng(1)
-    sparse = sp.random(50, 30, 0.3, format="csr", dtype=np.float32, random_state=random)
-    X = features(sparse, random.random((50, 4), np.float32))
-    for view, kept in zip(views_of([[0, 2], [1]], [10, 5, 15]), ([0, 2], [1]), strict=True):
-        seen = view.of(X, threads)
-        columns = np.repeat([number in kept for number in range(3)], [10, 5, 15])
-        slow = sparse.toarray() * columns * np.sqrt(3 / len(kept))
-        np.testing.assert_allclose(seen.sparse.toarray(), slow, rtol=1e-6)
-        assert seen.sparse.nnz == np.count_nonzero(slow)
-        assert seen.dense is X.dense
-
-
-def test_no_view_where_all_trees_see_all():
-    assert views_of([[0, 1]], [3, 4]) == []
-    assert views_of([[0, 1], [1, 0]], [3, 4]) == []
-
-
-def test_what_no_text_has_is_not_seen():
-    assert views_of([[0, 1], [1], [0]], [3, 0]) == []
-    two = views_of([[0, 1], [2], [1]], [3, 0, 4])
-    assert [view.seen.tolist() for view in two] == [[1] * 3 + [0] * 4, [0] * 3 + [1] * 4]
-    assert [view.scale for view in two] == [pytest.approx(2**0.5)] * 2
-
-
-def test_texts_too_short_for_some_ngrams():
-    made = treetop.XRLinear(ngrams="word:1|char:4").fit(["a b", "b c", "c"], [["x"], ["y"], ["x"]])
-    assert len(made.rankers_) == 1
-    assert made.predict(["a"], 1)[0][0][0] == "x"
 
 
 @pytest.mark.parametrize("tree", ["flat", "4-16-L"])
@@ -85,3 +53,45 @@ def test_a_model_with_views_is_saved_loaded_and_explained(corpus, tmp_path):
         raw = np.mean([sum(node.raw for node in path.nodes) for path in why.paths])
         parts = why.word_sum + why.encoder + why.bias
         assert parts == pytest.approx(raw, abs=1e-4)
+
+
+def test_a_forest_averages_its_trees(numpy_docs):
+    train = numpy_docs.split("train")
+    model = treetop.XRLinear(leaf=20, branching=4, trees=3, flat_labels=0)
+    model.fit(train.texts, train.labels)
+    assert len({str(ranker.tree.label_of) for ranker in model.rankers_}) == 3
+    found = model.predict_scores(train.texts[:5], k=3)
+    labels = len(model.classes_)
+    everything = [
+        ranker.predict(
+            model.model_.features(train.texts[:5], treetop.Runtime()), labels, 1, 100
+        ).toarray()
+        for ranker in model.rankers_
+    ]
+    mean = np.mean(everything, axis=0)
+    for row in range(5):
+        assert found[row].data[0] == pytest.approx(mean[row, found[row].indices[0]], rel=0.05)
+
+
+def test_few_labels_need_no_tree_and_a_tree_can_be_forced(numpy_docs):
+    train = numpy_docs.split("train")
+    flat = treetop.XRLinear().fit(train.texts, train.labels)
+    assert [ranker.tree.depth for ranker in flat.rankers_] == [1] * len(flat.settings_.views())
+    deep = treetop.XRLinear(tree="4-16-L", trees=1).fit(train.texts, train.labels)
+    assert str(deep.rankers_[0].tree).startswith("4-16-")
+
+
+def test_trees_may_see_different_words(encoder, tmp_path):
+    texts, labels = documents(120)
+    settings = {**BRIEF, "encoder": encoder, "tree": "6-L", "trees": 2, "ngrams": "word:1|word:2"}
+    model = treetop.XRTransformer(**settings).fit(texts, labels)
+    used = [set(np.flatnonzero(np.diff(one.weights.row_ptr))) for one in model.rankers_]
+    words = model.model_.feature_map.words.widths[0]
+    assert used[0]
+    assert max(used[0]) < words <= min(used[1])
+    model.save(tmp_path / "m")
+    loaded = treetop.load(str(tmp_path / "m"))
+    assert same(loaded.predict_scores(texts, 5), model.predict_scores(texts, 5))
+    alone = treetop.XRTransformer(**settings, words=False).fit(texts, labels)
+    assert len(alone.rankers_) == 2
+    assert alone.predict(texts[:1], 1)[0]

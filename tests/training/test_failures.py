@@ -1,0 +1,96 @@
+"""A device that fails or is full: smaller batches, the CPU instead, or an error of one line."""
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import treetop  # noqa: E402
+from tests.tiny import BRIEF, documents, same  # noqa: E402
+from treetop.errors import TreetopError  # noqa: E402
+from treetop.runtime.progress import Reporter  # noqa: E402
+from treetop.training.finetune import trainer as trainer_module  # noqa: E402
+from treetop.training.finetune.step import TrainingStep  # noqa: E402
+from treetop.training.finetune.trainer import LevelTrainer  # noqa: E402
+
+
+class Notes(Reporter):
+    def __init__(self):
+        self.notes = []
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(encoder, monkeypatch):
+    real = TrainingStep.gradients
+
+    def tight(self, rows):
+        if self.part_size > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, rows)
+
+    whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
+    whole.fit(*documents())
+    monkeypatch.setattr(TrainingStep, "gradients", tight)
+    said = Notes()
+    parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
+    parts.fit(*documents(), report=said)
+    assert said.notes[:2] == [
+        "out of memory: batches of 16 go in parts of 8 from here on",
+        "out of memory: batches of 16 go in parts of 4 from here on",
+    ]
+    np.testing.assert_allclose(
+        [e["loss"] for e in parts.history_], [e["loss"] for e in whole.history_], rtol=1e-3
+    )
+
+
+def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkeypatch, tmp_path):
+    monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 2)
+    real = LevelTrainer.train_on
+
+    def broken(self, rows):
+        real(self, rows)
+        if self.task.level == 2 and self.step == 7:
+            self.losses[6] = float("nan")
+
+    monkeypatch.setattr(LevelTrainer, "train_on", broken)
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, checkpoint_minutes=1e-9)
+    with pytest.raises(TreetopError) as error:
+        model.fit(*documents(), run=tmp_path / "run")
+    assert "not a number at level 2, step 7 of 12, learning rate" in str(error.value)
+    monkeypatch.setattr(LevelTrainer, "train_on", real)
+    model.fit(*documents(), run=tmp_path / "run", resume=True)
+    plain = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    texts, _ = documents(20, seed=1)
+    assert same(model.predict_scores(texts, 5), plain.predict_scores(texts, 5))
+
+
+def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp_path):
+    real = LevelTrainer.train_on
+    failed = []
+
+    def vanishing(self, rows):
+        if not failed and self.task.level == 2:
+            failed.append(1)
+            raise RuntimeError("CUDA error: an illegal memory access was encountered\nmore")
+        real(self, rows)
+
+    monkeypatch.setattr(LevelTrainer, "train_on", vanishing)
+    with pytest.raises(TreetopError, match=r"the GPU failed .CUDA error.* run again with --resume"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    failed.clear()
+    said = Notes()
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF, fallback=True)
+    model.fit(*documents(), report=said, run=tmp_path / "run")
+    assert said.notes == ["the GPU failed: continuing on the CPU"]
+    assert model.score(*documents()) > 0
+
+
+def test_memory_that_is_never_enough_is_said_in_one_line(encoder, monkeypatch):
+    def full(self, rows):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
+
+    monkeypatch.setattr(TrainingStep, "gradients", full)
+    with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
