@@ -1,3 +1,27 @@
-"""The metrics under their public name: `treetop.metrics.evaluate` and what goes with it."""
+"""The metrics under their public name."""
 
-from treetop.evaluation.metrics import *  # noqa: F403
+from treetop.evaluation.metrics import (
+    METRICS,
+    PROPENSITIES,
+    Context,
+    Metric,
+    evaluate,
+    figures,
+    frequencies,
+    inverse_propensity,
+    propensity_constants,
+    register,
+)
+
+__all__ = [
+    "METRICS",
+    "PROPENSITIES",
+    "Context",
+    "Metric",
+    "evaluate",
+    "figures",
+    "frequencies",
+    "inverse_propensity",
+    "propensity_constants",
+    "register",
+]

@@ -17,8 +17,7 @@ from treetop.features.words.tfidf import Tfidf
 from treetop.labels.tree import Tree
 from treetop.model import layout
 from treetop.model.card import card
-from treetop.model.documents import KeptDocuments
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.model import OPTIONAL_PARTS, EnsembleModel, Model, Predictor
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
@@ -57,8 +56,9 @@ def write_parts(model: Model, target: Path) -> None:
         weights |= prefixed(str(number), saved)
     write_arrays(target / "tree.safetensors", shape)
     write_arrays(target / "ranker.safetensors", weights)
-    if model.documents is not None:
-        write_arrays(target / "documents.safetensors", model.documents.arrays)
+    for name in OPTIONAL_PARTS:
+        if (saved := getattr(model, name)) is not None:
+            write_arrays(target / f"{name}.safetensors", saved.arrays)
     write_feature_map(model.feature_map, target, half=model.storage != FLOAT32)
     if model.has_encoder:
         lines = "".join(json.dumps(entry) + "\n" for entry in model.history)
@@ -102,7 +102,11 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
         for number in range(len(config["trees"]))
     ]
     names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
-    documents, history = folder / "documents.safetensors", folder / "history.jsonl"
+    history = folder / "history.jsonl"
+    parts: dict[str, Any] = {}
+    for name, kind in OPTIONAL_PARTS.items():
+        if (path := folder / f"{name}.safetensors").is_file():
+            parts[name] = kind(read_arrays(path))
     lines = history.read_text("utf-8").splitlines() if history.is_file() else []
     return Model(
         kind=config["model"],
@@ -112,9 +116,9 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
         rankers=tuple(rankers),
         label_counts=shape["train_counts"],
         train_documents=config["train_documents"],
-        documents=KeptDocuments(read_arrays(documents)) if documents.is_file() else None,
         history=tuple(json.loads(line) for line in lines),
         storage=storage,
+        **parts,
     )
 
 

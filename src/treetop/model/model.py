@@ -20,6 +20,7 @@ from treetop.model.documents import KeptDocuments
 from treetop.ranking.combining import average, combined
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
+from treetop.runtime.arrays import Arrays
 from treetop.settings.making import to_json
 from treetop.settings.schema import LinearSettings
 
@@ -30,6 +31,18 @@ MEMBERS_LOOK_FURTHER, TREES_LOOK_FURTHER = 4, 2
 HERE = Runtime()
 # What users know a kind of model as.
 NAMES = {"xr-linear": "XRLinear", "xr-transformer": "XRTransformer"}
+
+
+class SavedPart(Protocol):
+    """A part of a model that is made from named arrays, and gives them back."""
+
+    arrays: Arrays
+
+    def __init__(self, arrays: Arrays) -> None: ...
+
+
+# Parts that a model may have, by its field: each is a file of the model folder, read where it is there.
+OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments}
 
 
 class Predictor(Protocol):

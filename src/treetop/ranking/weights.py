@@ -162,7 +162,7 @@ def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.
     full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
     if max(pair_ptr[-1], full_ptr[-1]) > np.iinfo(np.int32).max:
         raise TreetopError(
-            "the model has more than two billion weights: raise threshold or set max_weights"
+            "the model has more than two billion weights: raise prune_below or set max_weights"
         )
     rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
     return rows, int(pair_ptr[-1]), int(full_ptr[-1])

@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.ranking.ranker import shortlist  # noqa: E402
 from treetop.settings.auto import first_sizes, learning_rates, steps_by_level  # noqa: E402
+from treetop.settings.schema import TransformerSettings  # noqa: E402
 from treetop.training.finetune.batches import Batches  # noqa: E402
 from treetop.training.finetune.head import Head  # noqa: E402
 from treetop.training.finetune.loss import level_loss, pointwise  # noqa: E402
@@ -164,7 +165,7 @@ def test_adam_is_torchs_own(precision):
     twin.load_state_dict(encoder.state_dict())
     twin_head = Head(2, 3, 0.0)
     weights = MasterWeights(encoder, precision)
-    optimizer = LevelOptimizer(weights, head, rate=0.01, head_rate=0.1, weight_decay=0.0, clip=1.0)
+    optimizer = LevelOptimizer(weights, head, TransformerSettings(), rate=0.01, head_rate=0.1)
     plain = torch.optim.Adam(
         [{"params": twin.parameters(), "lr": 0.01}, {"params": twin_head.parameters(), "lr": 0.1}]
     )

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from treetop.runtime.arrays import part, prefixed
+from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.state import State
 
@@ -68,14 +69,13 @@ class LevelOptimizer:
         self,
         encoder: MasterWeights,
         head: Head,
+        settings: TransformerSettings,
         *,
         rate: float,
         head_rate: float,
-        weight_decay: float,
-        clip: float,
     ) -> None:
-        """`rate`, `head_rate`: the largest learning rates; `clip`: the largest norm of a gradient."""
-        self.encoder, self.head, self.clip = encoder, head, clip
+        """`rate`, `head_rate`: the largest learning rates."""
+        self.encoder, self.head, self.clip = encoder, head, settings.clip
         matrices = [weight for weight in encoder.float32 if weight.ndim > 1]
         vectors = [weight for weight in encoder.float32 if weight.ndim <= 1]
         self.parameters = [*matrices, *vectors, *head.parameters()]
@@ -91,7 +91,7 @@ class LevelOptimizer:
                     "weight_decay": decay,
                 }
                 for parameters, base, decay in (
-                    (matrices, rate, weight_decay),
+                    (matrices, rate, settings.weight_decay),
                     (vectors, rate, 0.0),
                     (list(head.parameters()), head_rate, 0.0),
                 )

@@ -60,12 +60,7 @@ class LevelTrainer:
             settings.learning_rate, settings.head_learning_rate, encoder.width
         )
         self.optimizer = LevelOptimizer(
-            encoder.weights,
-            head,
-            rate=self.rate,
-            head_rate=head_rate,
-            weight_decay=settings.weight_decay,
-            clip=settings.clip,
+            encoder.weights, head, settings, rate=self.rate, head_rate=head_rate
         )
         objective = Objective(encoder, head, task.targets, task.batches.lengths, settings)
         self.take_step = TrainingStep(objective, self.optimizer, task.batches.batch, reporter.note)
