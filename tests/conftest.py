@@ -1,6 +1,8 @@
-"""Small real data for all tests: docstrings of numpy, parsed once."""
+"""What all tests share: small real data, a tiny encoder, and processes that end with their test."""
 
 import os
+import sys
+import time
 
 # No test asks the Hub: read by huggingface_hub when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -11,6 +13,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import settings
 
+from tests.processes import end, running_children, start
 from tests.tiny import BRIEF, documents, save_encoder
 from treetop import XRTransformer
 from treetop.data import docstrings
@@ -19,6 +22,32 @@ from treetop.data.dataset import Dataset
 # The first example of a test may compile a kernel.
 settings.register_profile("treetop", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("treetop")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_process_is_left_behind():
+    """Fails after the last test if a process started by a test still runs."""
+    yield
+    if sys.platform != "linux":
+        return
+    until = time.monotonic() + 5
+    while (left := running_children()) and time.monotonic() < until:
+        time.sleep(0.1)  # what was told to end may take a moment
+    assert left == []
+
+
+@pytest.fixture
+def start_process():
+    """Starts processes as `Popen` does; those that still run after the test are killed."""
+    started = []
+
+    def start_one(command, **options):
+        started.append(start(command, **options))
+        return started[-1]
+
+    yield start_one
+    for process in started:
+        end(process)
 
 
 @pytest.fixture(scope="session")

@@ -120,14 +120,14 @@ def test_a_full_disk_is_one_line(trained):
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path, numpy_docs):
+def test_ctrl_c_stops_within_a_second_and_leaves_nothing(tmp_path, numpy_docs, start_process):
     train = numpy_docs.split("train")
     (tmp_path / "train.txt").write_text("\n".join(list(train.texts) * 40) + "\n")
     lines = ["\t".join(labels) for labels in train.labels]
     (tmp_path / "train.labels").write_text("\n".join(lines * 40) + "\n")
     code = "from treetop.cli.main import main; main()"
     slow = ["--set", "tree=flat", "--set", "tolerance=1e-9", "--set", "passes=100000"]
-    child = subprocess.Popen(
+    child = start_process(
         [sys.executable, "-c", code, "train", str(tmp_path), "-o", str(tmp_path / "m"), *slow],
         stderr=subprocess.PIPE,
     )

@@ -290,7 +290,7 @@ def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monke
 
 
 @pytest.mark.slow
-def test_a_killed_save_leaves_the_old_model_whole(folder, tmp_path):
+def test_a_killed_save_leaves_the_old_model_whole(folder, start_process):
     script = textwrap.dedent(f"""
         import treetop
         model = treetop.load({str(folder)!r})
@@ -298,14 +298,14 @@ def test_a_killed_save_leaves_the_old_model_whole(folder, tmp_path):
         while True:
             model.save({str(folder)!r})
     """)
+    expected = treetop.load(folder).predict(["red apple"])
     for pause in (0.01, 0.03, 0.05, 0.08):
-        child = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE)
-        assert child.stdout is not None
-        child.stdout.readline()
+        child = start_process([sys.executable, "-c", script], stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"ready\n"
         time.sleep(pause)
         child.send_signal(signal.SIGKILL)
         child.wait()
-        treetop.load(folder, verify=True).predict(["red apple"])
+        assert treetop.load(folder, verify=True).predict(["red apple"]) == expected
 
 
 def test_a_large_model_opens_in_a_moment(folder, tmp_path):

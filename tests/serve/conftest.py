@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import treetop
+from tests.processes import end, start
 
 TOPICS = {
     "fruit": "apple pear cherry plum orchard",
@@ -51,13 +52,21 @@ class Server:
 
     def __init__(self, folder, *options, environment=None, code=None):
         command = ["-m", "treetop", "serve", str(folder), "--port", "0", *options]
-        self.process = subprocess.Popen(
+        self.process = start(
             [sys.executable, *(command if code is None else ["-c", code])],
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **(environment or {})},
         )
         self.log = []
+        try:
+            self.connect()
+        except BaseException:
+            end(self.process)
+            raise
+
+    def connect(self):
+        """Read the address that the server says, and wait until it answers."""
         for line in self.process.stderr:
             self.log.append(line)
             if found := re.search(r"at (http://\S+)", line):
@@ -85,25 +94,26 @@ class Server:
             return [int(number) for number in file.read().split()]
 
     def stop(self, how=signal.SIGTERM):
+        """Send a signal, and wait: the exit code."""
         self.client.close()
-        self.process.send_signal(how)
-        code = self.process.wait(20)
-        self.process.stderr.close()
-        return code
+        try:
+            self.process.send_signal(how)
+            return self.process.wait(20)
+        finally:
+            end(self.process)
 
 
 @pytest.fixture(scope="session")
 def serving():
     servers = []
 
-    def start(folder, *options, **more):
+    def serve(folder, *options, **more):
         servers.append(Server(folder, *options, **more))
         return servers[-1]
 
-    yield start
-    for server in servers:
-        if server.process.poll() is None:
-            server.stop()
+    yield serve
+    codes = [server.stop() for server in servers if server.process.poll() is None]
+    assert codes == [0] * len(codes)
 
 
 @pytest.fixture(scope="session")

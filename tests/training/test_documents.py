@@ -1,5 +1,7 @@
 """Documents to learn from, those held back, and what a document counts for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,6 +9,64 @@ import scipy.sparse as sp
 import treetop
 from tests.tiny import BRIEF, documents, same
 from treetop.errors import TreetopError
+from treetop.settings.schema import TransformerSettings
+from treetop.training.documents import counted_rows, held_rows, read_documents
+
+TEXTS = [f"text {number}" for number in range(8)]
+LABELS = [["a"], ["b"]] * 4
+
+
+def read(**options):
+    """Documents as `fit` reads them, with options in place of the defaults."""
+    given = {"texts": TEXTS, "y": LABELS, "names": None, "weights": None, "validation": None}
+    share = options.pop("share", 0.0)
+    settings = replace(TransformerSettings(), validation=share, seed=3)
+    return read_documents(settings, **{**given, **options})
+
+
+def test_without_validation_nothing_is_held_back():
+    data = read(texts=iter(TEXTS))
+    assert data.texts == TEXTS
+    assert data.Y.toarray().tolist() == [[1, 0], [0, 1]] * 4
+    assert data.classes.tolist() == ["a", "b"]
+    assert data.weights is None
+    assert data.held_texts == []
+    assert data.held_labels.shape == (0, 2)
+
+
+def test_a_share_of_the_documents_is_held_back_at_random():
+    out = held_rows(8, 0.25, 3)
+    assert out.tolist() == sorted(np.random.default_rng(3).permutation(8)[:2])
+    kept = [row for row in range(8) if row not in out]
+    data = read(share=0.25, weights=np.arange(1, 9))
+    assert data.held_texts == [TEXTS[row] for row in out]
+    assert data.held_labels.toarray().tolist() == [[1 - row % 2, row % 2] for row in out]
+    assert data.texts == [TEXTS[row] for row in kept]
+    assert data.Y.toarray().tolist() == [[1 - row % 2, row % 2] for row in kept]
+    assert data.weights.tolist() == [row + 1 for row in kept]
+
+
+@pytest.mark.parametrize("share", [0.01, 0.99])
+def test_a_share_that_leaves_nothing_on_one_side_is_refused(share):
+    with pytest.raises(TreetopError) as error:
+        held_rows(8, share, 0)
+    assert str(error.value) == f"validation={share} of 8 documents leaves none on one side"
+
+
+def test_documents_that_count_for_nothing_are_left_out():
+    data = read(weights=[0, 1, 2, 0, 1, 1, 1, 1])
+    assert data.texts == [TEXTS[row] for row in (1, 2, 4, 5, 6, 7)]
+    assert data.Y.toarray().tolist() == [[0, 1], [1, 0], [1, 0], [0, 1], [1, 0], [0, 1]]
+    assert data.weights.tolist() == [1, 2, 1, 1, 1, 1]
+    assert counted_rows(np.array([0.0, 2.0, 0.0])).tolist() == [1]
+    assert counted_rows(np.array([1.0, 2.0])) is None
+
+
+def test_given_validation_has_the_columns_of_the_training_labels():
+    data = read(validation=(["x", "y"], [["b", "unknown"], ["unknown"]]))
+    assert data.texts == TEXTS
+    assert data.held_texts == ["x", "y"]
+    assert data.held_labels.toarray().tolist() == [[0, 1], [0, 0]]
 
 
 def test_relevance_and_weights_matter_and_zero_weight_is_absence(encoder):

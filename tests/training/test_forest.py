@@ -1,12 +1,121 @@
 """Forests: how many trees, what each of them sees, and the mean of their scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import treetop
+from tests.conftest import random_problem
 from tests.tiny import BRIEF, documents, same
+from treetop.features.hybrid import features
+from treetop.features.words.views import views_of
+from treetop.labels.tree import flat, from_parents
+from treetop.ranking.ranker import train_ranker
+from treetop.runtime import Runtime
+from treetop.runtime.progress import Reporter
+from treetop.settings.schema import LinearSettings
+from treetop.training.forest import build_tree, label_features, train_forest
 
 WORDS = ["red", "green", "blue", "apple", "pear", "sea", "sky", "fire", "car", "boat", "tree", "grass"]
+
+
+# Everything that `fit` decides by the data is decided here.
+SETTINGS = replace(
+    LinearSettings(), tree="4-L", trees=3, cost_sensitive=False, alpha=1.0, lambda_=0.1, seed=5
+)
+ALONE = Runtime(threads=1)
+
+
+@pytest.fixture
+def problem(rng):
+    """Features of 60 documents, 40 sparse and 3 dense ones, and 12 labels."""
+    X, dense, Y = random_problem(rng, dense=3)
+    return features(X, dense), Y
+
+
+def assert_same_rankers(made, expected):
+    assert len(made) == len(expected)
+    for one, other in zip(made, expected, strict=True):
+        arrays, others = one.arrays(), other.arrays()
+        assert arrays.keys() == others.keys()
+        for name, values in arrays.items():
+            np.testing.assert_array_equal(values, others[name], err_msg=name)
+
+
+@pytest.mark.parametrize(
+    ("tree", "trees", "shapes"),
+    [
+        ("flat", 3, ["12"]),  # another one would be the same
+        ("4-L", 1, ["4-12"]),
+        ("4-L", 3, ["4-12"] * 3),
+        ("auto", 3, ["12"]),  # few labels
+    ],
+)
+def test_a_forest_has_as_many_trees_as_differ(problem, tree, trees, shapes):
+    rankers = train_forest(*problem, None, replace(SETTINGS, tree=tree, trees=trees), ALONE)
+    assert [str(ranker.tree) for ranker in rankers] == shapes
+
+
+def test_each_tree_is_that_of_its_own_seed(problem):
+    X, Y = problem
+    rankers = train_forest(X, Y, None, SETTINGS, ALONE)
+    Z = label_features(X, Y, None, SETTINGS, 1)
+    for number, ranker in enumerate(rankers):
+        tree = build_tree(Z, SETTINGS, SETTINGS.seed + number, 1)
+        np.testing.assert_array_equal(ranker.tree.label_of, tree.label_of)
+    assert len({tuple(ranker.tree.label_of) for ranker in rankers}) == 3
+
+
+class Steps(Reporter):
+    def __init__(self):
+        self.steps = []
+
+    def step(self, name, total=None):
+        self.steps.append((name, total))
+        return super().step(name, total)
+
+
+def test_trees_trained_side_by_side_are_those_trained_one_after_the_other(problem):
+    expected = train_forest(*problem, None, SETTINGS, ALONE)
+    reporter = Steps()
+    many = Runtime(threads=9, reporter=reporter)  # three per tree
+    assert_same_rankers(train_forest(*problem, None, SETTINGS, many), expected)
+    assert reporter.steps == [("label tree", None), ("rankers", 3)]
+
+
+def test_a_given_tree_is_used_as_it_is_and_once(problem):
+    X, Y = problem
+    given = from_parents([np.arange(12) % 3])
+    (ranker,) = train_forest(X, Y, None, SETTINGS, ALONE, tree=given)
+    assert ranker.tree is given
+    options = {"seed": SETTINGS.seed, "threads": 1, "report": Reporter()}
+    alone = train_ranker(X, Y, given, SETTINGS.ranker(), **options, weights=None, head=None)
+    assert_same_rankers([ranker], [alone])
+
+
+def test_with_views_there_is_a_flat_or_given_tree_for_each(problem):
+    views = views_of([[0], [1]], [25, 15])
+    rankers = train_forest(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views)
+    assert [str(ranker.tree) for ranker in rankers] == ["12", "12"]
+    sparse = [np.flatnonzero(np.diff(ranker.weights.row_ptr)) for ranker in rankers]
+    used = [columns[columns < 40] for columns in sparse]
+    assert used[0].max() < 25 <= used[1].min()
+
+
+def test_views_are_taken_in_turn_and_their_scale_is_in_the_weights(problem):
+    X, Y = problem
+    views = views_of([[0], [1]], [25, 15])
+    rankers = train_forest(X, Y, None, SETTINGS, ALONE, views=views)
+    for number, ranker in enumerate(rankers):
+        view = views[number % 2]
+        (alone,) = train_forest(
+            view.of(X, 1), Y, None, replace(SETTINGS, seed=5 + number, trees=1), ALONE
+        )
+        np.testing.assert_array_equal(ranker.tree.label_of, alone.tree.label_of)
+        found = ranker.predict(X, 12, 1, 100).toarray()
+        expected = alone.predict(view.of(X, 1), 12, 1, 100).toarray()
+        np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 @pytest.fixture(scope="module")

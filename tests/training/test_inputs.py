@@ -1,14 +1,109 @@
 """What `fit` takes: labels in many forms, matrices instead of texts, and what is refused."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
+from treetop.features.hybrid import features
+from treetop.training.inputs import check_rows, read_labels, read_weights
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 6
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 6
+
+
+NAMES = ["b", "a", "b"]
+ONE_EACH = [[0, 1], [1, 0], [0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("y", "label_names", "classes", "expected"),
+    [
+        ([["b"], ["a"], ["b"]], None, ["a", "b"], ONE_EACH),
+        ([("b", "a"), (), {"b"}], None, ["a", "b"], [[1, 1], [0, 0], [0, 1]]),
+        ([["b", "b"], ["a"], []], None, ["a", "b"], [[0, 1], [1, 0], [0, 0]]),
+        ([iter(["b"]), iter(["a"]), iter(["b"])], None, ["a", "b"], ONE_EACH),
+        (np.array(NAMES), None, ["a", "b"], ONE_EACH),
+        (np.array(NAMES, dtype=object), None, ["a", "b"], ONE_EACH),
+        (pd.Series(NAMES), None, ["a", "b"], ONE_EACH),
+        (np.array([7, 3, 7]), None, [3, 7], ONE_EACH),
+        (np.array([True, False, True]), None, [False, True], ONE_EACH),
+        (np.array(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
+        (np.array(ONE_EACH), None, ["0", "1"], ONE_EACH),
+        (sp.coo_matrix(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
+        (pd.DataFrame(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
+        (np.array([[0.5, 0], [0, 2]]), ["x", "y"], ["x", "y"], [[0.5, 0], [0, 2]]),
+        (np.array([[1, 0, 0], [0, 1, 0]]), list("xyz"), list("xyz"), [[1, 0, 0], [0, 1, 0]]),
+    ],
+)
+def test_labels_in_many_forms_are_one_matrix_and_its_names(y, label_names, classes, expected):
+    Y, names = read_labels(y, label_names)
+    assert names.tolist() == classes
+    assert (type(Y), Y.dtype) == (sp.csr_matrix, np.float32)
+    assert Y.toarray().tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("y", "label_names", "message"),
+    [
+        (None, None, "requires y to be passed, but the target y is None"),
+        (np.array([1j]), None, "Complex data not supported"),
+        (np.array([1.0, np.nan]), None, "Input y contains NaN or infinity"),
+        ([[], []], None, "no document has a label"),
+        (np.zeros((2, 2)), ["x", "y"], "no document has a label"),
+        (np.ones((1, 1)), ["x", "y"], "2 label names for 1 columns of labels"),
+        (np.ones((1, 2)), ["x", "x"], "label names must differ from each other"),
+        (np.array(["r\nx"]), None, r"label 'r\nx' contains a line break"),
+        ([["r\nx"]], None, r"label 'r\nx' contains a line break"),
+        (-np.ones((1, 1)), None, "label matrix: relevance must be finite and not negative"),
+        (["a", "b"], None, "labels of document 0 are the string 'a': give a list of names"),
+        ([["a"], 3], None, "Unknown label type: labels of document 1 are 3: give a list of names"),
+        ([[3]], None, "Unknown label type: label 3 is of type int, not a string"),
+    ],
+)
+def test_labels_that_cannot_be_read_are_explained(y, label_names, message):
+    with pytest.raises(TreetopError) as error:
+        read_labels(y, label_names)
+    assert str(error.value) == message
+
+
+def test_weights_are_what_each_document_counts_for():
+    assert read_weights(None, 3) is None
+    assert read_weights([1, 1, 1], 3) is None  # all count the same
+    weights = read_weights(np.array([[2], [0], [0.5]]), 3)
+    assert (weights.dtype, weights.tolist()) == (np.float32, [2, 0, 0.5])
+    assert read_weights([2, 2], 2).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1, 2], "2 weights for 3 documents"),
+        ([1, -1, 1], "sample_weight: weights must be finite and not negative"),
+        ([1, np.inf, 1], "sample_weight: weights must be finite and not negative"),
+        ([0, 0, 0], "sample_weight: every weight is zero"),
+    ],
+)
+def test_weights_that_cannot_be_are_explained(weights, message):
+    with pytest.raises(TreetopError) as error:
+        read_weights(weights, 3)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.zeros((0, 2)), "there are no documents"),
+        (np.zeros((3, 0)), "0 feature(s) (shape=(3, 0)) while a minimum of 1 is required."),
+        (np.ones((2, 2)), "2 documents but labels for 3: inconsistent numbers of samples"),
+    ],
+)
+def test_documents_and_labels_must_fit(X, message):
+    with pytest.raises(TreetopError) as error:
+        check_rows(features(dense=X), sp.csr_matrix((3, 2)))
+    assert str(error.value) == message
 
 
 def test_a_matrix_of_labels_with_names():
@@ -20,9 +115,12 @@ def test_a_matrix_of_labels_with_names():
 def test_matrices_instead_of_texts(rng):
     X = rng.random((40, 6))
     y = np.where(X[:, 0] > X[:, 1], "left", "right")
-    for features in (X, sp.csr_matrix(X), treetop.features.hybrid.features(X[:, :1], X[:, 1:])):
-        model = treetop.XRLinear(lambda_=0.01).fit(features, y)
-        assert model.score(features, y) > 0.9
+    expected = treetop.XRLinear(lambda_=0.01).fit(X, y)
+    assert expected.score(X, y) == 1.0
+    for matrix in (sp.csr_matrix(X), features(X[:, :1], X[:, 1:]), X.astype(np.float32)):
+        model = treetop.XRLinear(lambda_=0.01).fit(matrix, y)
+        made, scores = model.predict_scores(matrix, 2), expected.predict_scores(X, 2)
+        np.testing.assert_allclose(made.toarray(), scores.toarray(), atol=1e-3)
 
 
 def test_documents_without_labels_are_negatives():

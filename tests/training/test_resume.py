@@ -101,8 +101,9 @@ treetop.XRTransformer(**settings).fit(
 """
 
 
-def start(folder, encoder, model):
-    process = subprocess.Popen(
+def train(start_process, folder, encoder, model):
+    """A process that trains, once it has begun."""
+    process = start_process(
         [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": os.pathsep.join([os.getcwd(), *sys.path])},
@@ -112,12 +113,12 @@ def start(folder, encoder, model):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_with_the_same_model(encoder, tmp_path):
-    assert start(tmp_path / "whole", encoder, tmp_path / "a").wait() == 0
+def test_killed_at_random_moments_it_ends_with_the_same_model(encoder, tmp_path, start_process):
+    assert train(start_process, tmp_path / "whole", encoder, tmp_path / "a").wait() == 0
     chosen = random.Random(7)
     kills = 0
     while True:
-        process = start(tmp_path / "broken", encoder, tmp_path / "b")
+        process = train(start_process, tmp_path / "broken", encoder, tmp_path / "b")
         try:
             code = process.wait(timeout=chosen.uniform(0.3, 2.5) if kills < 6 else None)
         except subprocess.TimeoutExpired:
