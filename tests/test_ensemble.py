@@ -1,3 +1,5 @@
+"""Ensembles: how scores are combined, and how members are saved and checked."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,3 +1,5 @@
+"""XRLinear from the outside: presets, prediction, scikit-learn's checks, and errors."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,13 +18,23 @@ def first(model, text, **options):
     return model.predict([text], k=1, **options)[0][0][0]
 
 
-@pytest.mark.parametrize("name", ["xr-linear", "parabel", "bonsai", "one-vs-all", "fast", "paper"])
-def test_every_preset_learns_real_data(numpy_docs, name):
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("xr-linear", 0.694),
+        ("parabel", 0.689),
+        ("bonsai", 0.655),
+        ("one-vs-all", 0.704),
+        ("fast", 0.689),
+        ("paper", 0.675),
+    ],
+)
+def test_every_preset_learns_real_data(numpy_docs, name, expected):
     train, test = numpy_docs.split("train"), numpy_docs.split("test")
     model = treetop.XRLinear.from_preset(name, leaf=20, branching=4).fit(train.texts, train.labels)
     found = model.predict(test.texts, k=1)
     hits = [line and line[0][0] in true for line, true in zip(found, test.labels, strict=True)]
-    assert np.mean(hits) > 0.35
+    assert np.mean(hits) == pytest.approx(expected, abs=0.05)  # another numpy has other documents
 
 
 def test_the_contract_of_the_design():
@@ -32,8 +44,7 @@ def test_the_contract_of_the_design():
     assert [type(part) for part in prediction[0][0]] == [str, float]
     assert {name for name, _ in prediction[0]} == {"red", "fruit"}
     scores = model.predict_scores(TEXTS, k=100)
-    assert scores.shape == (len(TEXTS), 4)
-    assert sp.issparse(scores)
+    assert (type(scores), scores.dtype, scores.shape) == (sp.csr_matrix, np.float32, (30, 4))
     assert list(model.classes_) == ["blue", "fruit", "green", "red"]
     assert model.score(TEXTS, LABELS) == 1.0
 
@@ -54,7 +65,8 @@ def test_allow_list_candidates_and_a_given_tree():
     given = tree.from_parents([np.array([0, 0, 1, 1])])
     model = treetop.XRLinear().fit(TEXTS, LABELS, tree=given)
     assert str(model.rankers_[0].tree) == "2-4"
-    assert first(model, "red apple", allow=["blue", "green"]) in {"blue", "green"}
+    listed = model.predict(["red apple"], k=4, allow=["blue", "green"])[0]
+    assert {name for name, _ in listed} == {"blue", "green"}
     only = sp.csr_matrix(np.array([[1, 0, 0, 0]]))
     assert model.predict(["red apple"], candidates=only)[0][0][0] == "blue"
     with pytest.raises(TreetopError, match="label 'pink' is not known"):

@@ -1,3 +1,5 @@
+"""Explanations: parts that add up to the predicted score, and where words stand."""
+
 import json
 
 import numpy as np
@@ -30,7 +32,7 @@ def texts_and_labels():
 
 @pytest.fixture(scope="module", params=["flat", "4-16-L"])
 def model(request, texts_and_labels):
-    settings = {"tree": request.param, "trees": 2, "threshold": 0.01, "keep_documents": True}
+    settings = {"tree": request.param, "trees": 2, "prune_below": 0.01, "keep_documents": True}
     return treetop.XRLinear(**settings).fit(*texts_and_labels)
 
 
@@ -110,7 +112,12 @@ def test_neighbours_are_the_most_alike(model, texts_and_labels, tmp_path):
     one = model.explain(texts[7], labels[7][0])
     assert one.neighbours[0].similarity == pytest.approx(1.0, abs=1e-3)
     assert sorted(one.neighbours[0].text.split()) == sorted(texts[7].split())
-    assert any(neighbour.has_label for neighbour in one.neighbours)
+    own = [set(texts[7].split()), set(labels[7])]
+    assert own[0] == set(one.neighbours[0].text.split())
+    of_text = {text: line for text, line in zip(texts, labels, strict=True)}
+    assert [neighbour.has_label for neighbour in one.neighbours] == [
+        labels[7][0] in of_text[neighbour.text] for neighbour in one.neighbours
+    ]
     model.save(tmp_path / "m")
     assert treetop.load(str(tmp_path / "m")).explain(texts[7], labels[7][0]) == one
 
@@ -152,7 +159,8 @@ def test_a_transformer_tells_the_encoder_from_the_words(texts_and_labels, tmp_pa
     assert one.encoder != 0
     raw = sum(node.raw for node in one.paths[0].nodes)
     assert one.word_sum + one.encoder + one.bias == pytest.approx(raw, abs=1e-5)
-    assert 0 <= one.encoder_share <= 1
+    for_it = max(one.encoder, 0), max(one.word_sum, 0)
+    assert one.encoder_share == pytest.approx(for_it[0] / sum(for_it))
 
 
 def test_where_words_stand():

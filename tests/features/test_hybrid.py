@@ -1,3 +1,5 @@
+"""Features in two halves, sparse and dense, and how Φ_cat scales and centers them."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

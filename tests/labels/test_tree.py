@@ -1,3 +1,5 @@
+"""Label trees: given, flat, balanced and free, and the label features they are made of."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -71,7 +71,7 @@ def test_the_card_is_one_for_the_hub_and_may_be_edited(model, tmp_path):
     ):
         assert said in card.text
     (tmp_path / "m" / "README.md").write_text("mine")
-    assert treetop.load(str(tmp_path / "m")).predict(["red"])
+    assert treetop.load(str(tmp_path / "m")).predict(["red"]) == model.predict(["red"])
 
 
 def run(code, server, home):

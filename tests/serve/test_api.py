@@ -79,8 +79,10 @@ def test_why(client):
     ask = {"text": "apple pear", "k": 2, "explain": True, "words": 3}
     first = client.post("/v1/predict", json=ask).json()["results"][0]["labels"][0]
     assert first["label"] == "fruit"
-    assert {word["name"] for word in first["why"]["words"]} & {"apple", "pear"}
-    assert first["why"]["neighbours"]
+    assert {word["name"] for word in first["why"]["words"]} == {"apple", "pear", "apple pear"}
+    neighbours = first["why"]["neighbours"]
+    assert [one["has_label"] for one in neighbours] == [True] * len(neighbours)
+    assert set(neighbours[0]["text"].split()) >= {"apple", "pear"}
     other = client.post("/v1/explain", json={"text": "apple pear", "labels": ["sky"]}).json()
     assert other["labels"][0]["label"] == "sky"
     assert error_of(client.post("/v1/explain", json={"text": "a", "labels": ["no"]})) == (
@@ -116,7 +118,7 @@ def test_feedback_is_off_unless_asked_for(model_folder):
 def test_annif_clients_are_understood(client):
     listed = client.get("/v1/projects").json()["projects"]
     assert [one["project_id"] for one in listed] == ["topics"]
-    assert client.get("/v1/projects/topics").json()["is_trained"]
+    assert client.get("/v1/projects/topics").json()["is_trained"] is True
     answer = client.post("/v1/projects/topics/suggest", data={"text": "apple pear", "limit": "2"})
     assert answer.json()["results"][0]["label"] == "fruit"
     assert set(answer.json()["results"][0]) == {"uri", "label", "notation", "score"}

@@ -1,3 +1,5 @@
+"""The search for labels by name: what comes first, and how fast."""
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

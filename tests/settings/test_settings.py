@@ -1,3 +1,5 @@
+"""Settings: names, bounds, presets, notation and what is refused."""
+
 import inspect
 import json
 

@@ -94,6 +94,11 @@ def test_relevance_and_weights_matter_and_zero_weight_is_absence(encoder):
     assert not same(heavy.predict_scores(texts, 5), plain.predict_scores(texts, 5))
 
 
+def validation_of(model):
+    """Level, step and P@1 of each time that a training was validated."""
+    return [(entry["level"], entry["step"], entry["validation P@1"]) for entry in model.history_]
+
+
 def test_validation_takes_what_fit_takes_and_says_what_does_not_fit(encoder):
     texts, labels = documents(32)
     held, held_labels = documents(8, seed=5)
@@ -102,6 +107,10 @@ def test_validation_takes_what_fit_takes_and_says_what_does_not_fit(encoder):
     model.fit(texts, labels, validation=(held, first))
     known = treetop.XRTransformer(encoder=encoder, **BRIEF)
     known.fit(texts, labels, validation=(held, [[*line, "unknown"] for line in held_labels]))
+    plain = treetop.XRTransformer(encoder=encoder, **BRIEF)
+    plain.fit(texts, labels, validation=(held, held_labels))
+    assert validation_of(known) == validation_of(plain)
+    assert sorted({level for level, _, _ in validation_of(model)}) == [1, 2]
     for wrong, message in [
         ((held, held_labels[:3]), "validation: 8 documents but labels for 3"),
         ((held, list(first)), "give a list of names"),

@@ -1,3 +1,5 @@
+"""Word vectors of every file format as an encoder that needs no torch."""
+
 import struct
 
 import numpy as np

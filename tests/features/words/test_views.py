@@ -1,3 +1,5 @@
+"""Views: the columns that a tree of a forest sees, and how they are scaled."""
+
 import numpy as np
 import pytest
 import scipy.sparse as sp

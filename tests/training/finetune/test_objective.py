@@ -150,11 +150,9 @@ def test_batches_hold_every_document_once_an_epoch(rng):
 
 def test_the_linear_schedule():
     rates = [rate_at(step, 100, 0.1) for step in range(100)]
-    assert max(rates) == rates[10] == pytest.approx(1, abs=0.02)
-    np.testing.assert_allclose(np.diff(rates[10:]), rates[11] - rates[10])
-    assert 0 < rates[0] < 0.1
-    assert 0 < rates[-1] < 0.02
-    assert rate_at(0, 1, 0.1) > 0
+    np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 11)  # 0 is before the first step
+    np.testing.assert_allclose(rates[10:], np.arange(90, 0, -1) / 91)  # and after the last one
+    assert rate_at(0, 1, 0.1) == 0.5
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
