@@ -101,3 +101,21 @@ def test_what_cannot_be_joined(members):
         treetop.Ensemble(members).predict("blue sky")
     with pytest.raises(TreetopError, match="k is 0"):
         treetop.Ensemble(members).predict(["a"], k=0)
+
+
+def test_an_ensemble_works_where_its_members_do_and_is_what_they_are_now(tmp_path):
+    texts, labels = ["red apple", "blue sky", "red car"] * 4, [["a"], ["b"], ["a", "c"]] * 4
+    one, two = (treetop.XRLinear(threads=1, seed=seed).fit(texts, labels) for seed in (0, 1))
+    both = treetop.Ensemble([one, two])
+    assert both._own_runtime().threads == 1
+    both.save(tmp_path / "m")
+    runtime = treetop.Runtime(threads=1, precision="fp32")
+    assert treetop.load(tmp_path / "m", runtime=runtime)._own_runtime().threads == 1
+    both.combine, both.weights = "softmax", [3.0, 1.0]
+    assert (both.model_.combine, both.model_.weights) == ("softmax", (3.0, 1.0))
+
+
+def test_members_must_be_fitted():
+    with pytest.raises(Exception, match="This XRLinear instance is not fitted yet") as error:
+        treetop.Ensemble([treetop.XRLinear()])
+    assert isinstance(error.value, AttributeError)  # so that hasattr says no

@@ -15,10 +15,14 @@ from treetop.explain.explaining import explain
 from treetop.explain.explanation import Explanation
 from treetop.model.folder import read_model, write_model
 from treetop.model.hub import HubMixin, fetch
-from treetop.model.model import Predictor
+from treetop.model.model import Predictor, check_k
 from treetop.runtime import Runtime
 
 Prediction = list[tuple[Any, float]]
+
+
+class NotFittedTreetopError(TreetopError, AttributeError):
+    """Something is asked of an estimator that `fit` has not been called on."""
 
 
 class FittedMixin(HubMixin):
@@ -30,17 +34,17 @@ class FittedMixin(HubMixin):
     @property
     def classes_(self) -> np.ndarray:
         """Label names."""
-        return self.model_.classes
+        return self._fitted().classes
 
     @property
     def train_counts_(self) -> np.ndarray:
         """Training documents of each label."""
-        return self.model_.label_counts
+        return self._fitted().label_counts
 
     @property
     def train_documents_(self) -> int:
         """Number of training documents."""
-        return self.model_.train_documents
+        return self._fitted().train_documents
 
     def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
         """For each document its best `k` labels as (name, score), best first.
@@ -68,8 +72,7 @@ class FittedMixin(HubMixin):
         """
         self._check_fitted()
         place = self._place(runtime, threads)
-        if k < 1:
-            raise TreetopError(f"k is {k}: it must be at least 1")
+        check_k(k)
         X = self.model_.features(X, place)
         return self.model_.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
 
@@ -158,9 +161,15 @@ class FittedMixin(HubMixin):
         return cls.holding(model, runtime)
 
     @classmethod
-    def from_pretrained(cls, name: str | Path, **options: Any) -> Self:
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        verify: bool | None = None,
+        runtime: Runtime | None = None,
+        **options: Any,
+    ) -> Self:
         """The model of this name on the Hub, or in a folder; options are huggingface_hub's."""
-        return cls.load(fetch(name, **options))
+        return cls.load(fetch(name, **options), verify, runtime)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
@@ -172,11 +181,21 @@ class FittedMixin(HubMixin):
         return Runtime()
 
     def _place(self, runtime: Runtime | None, threads: int | None = None) -> Runtime:
-        """Where a call does its work."""
-        return (runtime or self._own_runtime()).changed(threads=threads)
+        """Where a call does its work: what `runtime` leaves open is as the estimator has it."""
+        place = self._own_runtime()
+        if runtime is not None:
+            if not isinstance(runtime, Runtime):
+                raise TreetopError(f"runtime is {runtime!r}: give a treetop.Runtime(…)")
+            place = runtime.over(place)
+        return place.changed(threads=threads)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
+
+    def _fitted(self) -> Predictor:
+        """The model, if there is one."""
+        self._check_fitted()
+        return self.model_
 
     def _check_fitted(self) -> None:
         if not self.__sklearn_is_fitted__():
@@ -202,6 +221,6 @@ def not_fitted(name: str) -> Exception:
     try:
         from sklearn.exceptions import NotFittedError
     except ImportError:
-        return TreetopError(message)
+        return NotFittedTreetopError(message)
     error: Exception = NotFittedError(message)
     return error

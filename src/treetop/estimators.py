@@ -62,7 +62,7 @@ class Learner(ParametersMixin, FittedMixin):
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
         """An estimator that holds a model, with its settings."""
         model = cast(Model, model)
-        made = cls(**to_parameters(model.settings, cls.parameters, runtime))
+        made = cls(**to_parameters(model.settings, model.asked, cls.parameters, runtime))
         made.model_ = model
         return made
 
@@ -116,7 +116,7 @@ class XRLinear(Learner):
         rankers = train_forest(X, Y, weights, settings, place, views=views, tree=tree)
         feature_map = FeatureMap(X.widths, words)
         self.model_ = learned_model(
-            self.kind, settings, classes, feature_map, rankers, X, Y, texts, place
+            self.kind, settings, classes, feature_map, rankers, X, Y, texts, place, self._method()
         )
         place.reporter.close()
         return self
@@ -133,6 +133,11 @@ class XRTransformer(Learner):
 
     def __init__(self, **settings: Unpack[TransformerKeywords]) -> None:
         super().__init__(**settings)
+
+    @property
+    def settings_(self) -> TransformerSettings:
+        """Settings of the method, with everything that was left open decided."""
+        return cast(TransformerSettings, self.model_.settings)
 
     @property
     def encoder_(self) -> TextEncoder:
@@ -218,6 +223,7 @@ class XRTransformer(Learner):
             data.Y,
             data.texts,
             training.runtime,
+            self._method(),
             training.history,
         )
 
@@ -248,12 +254,17 @@ class Ensemble(FittedMixin):
                 raise TreetopError(
                     f"model {number} has other labels than the first: train on one data set"
                 )
-        self.model_ = EnsembleModel(
-            tuple(member.model_ for member in members), combine, tuple(self.weights)
+
+    @property
+    def model_(self) -> EnsembleModel:  # type: ignore[override]
+        """The members' models as they are now, as one."""
+        return EnsembleModel(
+            tuple(member.model_ for member in self.members), self.combine, tuple(self.weights)
         )
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
+    def _own_runtime(self) -> Runtime:
+        runtime: Runtime = self.members[0]._own_runtime()
+        return runtime
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
@@ -283,6 +294,8 @@ def load(
     return estimator_of(read_model(Path(folder), verify, runtime), runtime)
 
 
-def from_pretrained(name: str | Path, **options: Any) -> XRLinear | XRTransformer | Ensemble:
+def from_pretrained(
+    name: str | Path, verify: bool | None = None, runtime: Runtime | None = None, **options: Any
+) -> XRLinear | XRTransformer | Ensemble:
     """The model of this name on the Hub, or in a folder, whatever its kind."""
-    return load(fetch(name, **options))
+    return load(fetch(name, **options), verify, runtime)

@@ -120,6 +120,8 @@ def check_type(name: str, value: Any, annotation: str) -> None:
     }
     kinds = [part.strip() for part in annotation.split("|")]
     for kind in kinds:
-        if isinstance(value, allowed[kind]) and (kind == "bool" or not isinstance(value, bool)):
+        if not isinstance(value, allowed[kind]) or (isinstance(value, bool) and kind != "bool"):
+            continue
+        if not isinstance(value, tuple) or all(isinstance(member, str) for member in value):
             return
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 from treetop.runtime import Runtime
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, Parameters
+from treetop.settings.names import renamed
 from treetop.settings.schema import LinearSettings
 
 
@@ -30,7 +31,7 @@ class ParametersMixin:
     @classmethod
     def from_preset(cls, name: str, **settings: Any) -> Self:
         """An estimator with a preset's settings, some of them changed."""
-        return cls(**{**presets.settings_of(name, cls.kind), **settings})
+        return cls(**{**presets.settings_of(name, cls.kind), **renamed(settings)})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Settings by name, as scikit-learn wants them."""

@@ -54,13 +54,15 @@ def test_a_loaded_model_predicts_the_same(model, folder):
     again = treetop.load(folder)
     assert again.predict(TEXTS) == model.predict(TEXTS)
     assert list(again.classes_) == list(model.classes_)
-    # a loaded model knows what `auto` and null came to, and nothing of the machine it was trained on
-    decided = dict(vars(model.settings_))
-    assert model.get_params()["threads"] == 1
-    assert again.get_params() == {**decided, "threads": None}
+    # a loaded model knows what `auto` and null came to ...
+    assert again.settings_ == model.settings_
+    decided = vars(again.settings_)
     assert decided["ngrams"] == TITLES
     assert (decided["tree"], decided["bias"], decided["score_transform"]) == ("flat", 1.0, "sigmoid")
     assert None not in [decided[name] for name in ("lambda_", "alpha", "cost_sensitive")]
+    # ... is trained again as the first time, and knows nothing of the machine
+    assert model.get_params()["threads"] == 1
+    assert again.get_params() == {**model.get_params(), "threads": None}
     assert (folder / "README.md").read_text().count("# A treetop model") == 1
 
 

@@ -243,3 +243,36 @@ def test_runtimes_are_changed_by_making_new_ones():
         runtime.threads = 3
     with pytest.raises(TreetopError, match="several processes or a cluster is not supported yet"):
         Runtime(processes=2)
+
+
+def test_old_and_new_names_from_several_places():
+    model = treetop.XRLinear.from_preset("one-vs-all", prune_below=0.3)
+    with pytest.warns(FutureWarning, match="threshold is now called prune_below"):
+        assert (
+            treetop.XRLinear.from_preset("one-vs-all", threshold=0.3).get_params() == model.get_params()
+        )
+    with pytest.raises(TreetopError, match="threshold is now called prune_below: give one of them"):
+        treetop.XRLinear(threshold=0.2, prune_below=0.3)
+
+
+@pytest.mark.parametrize("value", [[2], True, 1.0, "2"])
+def test_threads_are_a_whole_number_whatever_was_asked_before(value):
+    treetop.XRLinear(threads=1).fit(["a", "b"], [["x"], ["y"]])
+    with pytest.raises(TreetopError, match=r"threads is .*: it must be of type int or None"):
+        treetop.XRLinear(threads=value).fit(["a", "b"], [["x"], ["y"]])
+
+
+@pytest.mark.parametrize("value", [[1, 2], [["a"]], "the"])
+def test_stop_words_are_strings(value):
+    with pytest.raises(TreetopError, match=r"stop_words is .*: it must be of type tuple"):
+        make_settings({"stop_words": value})
+
+
+def test_what_a_runtime_leaves_open_is_as_the_estimator_has_it():
+    model = treetop.XRTransformer(threads=1, device="cpu", precision="fp32", fallback=True)
+    place = model._place(Runtime(threads=2))
+    assert place == Runtime(threads=2, device="cpu", precision="fp32", fallback=True)
+    with pytest.raises(TreetopError, match=r"runtime is 'cpu': give a treetop\.Runtime"):
+        model._place("cpu")
+    with pytest.raises(TreetopError, match="reporter is 5"):
+        Runtime(reporter=5)

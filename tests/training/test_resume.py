@@ -49,6 +49,16 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
         assert again == (expected or []), changes
 
 
+def test_trees_that_see_the_same_words_in_other_groups_are_trained_again(encoder, tmp_path):
+    texts, labels = documents()
+    settings = {"encoder": encoder, **BRIEF, "fine_tune": False, "trees": 2}
+    apart = treetop.XRTransformer(**settings, ngrams="word:1|char:3")
+    apart.fit(texts, labels, run=tmp_path / "run")
+    whole = treetop.XRTransformer(**settings, ngrams="word:1+char:3")
+    fresh = whole.fit(texts, labels).predict(texts[:9])
+    assert whole.fit(texts, labels, run=tmp_path / "run", resume=True).predict(texts[:9]) == fresh
+
+
 def test_another_encoder_at_the_same_place_is_noticed(tmp_path):
     folder, place = tmp_path / "run", tmp_path / "encoder"
     save_encoder(place)

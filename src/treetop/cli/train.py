@@ -18,6 +18,7 @@ from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import reporter
 from treetop.settings import presets
 from treetop.settings.making import check_parameters
+from treetop.settings.names import renamed
 from treetop.settings.notation import parse_assignment
 from treetop.training.run import check_run
 
@@ -39,7 +40,7 @@ def model_settings(options: TrainOptions, kind: str) -> dict[str, Any]:
         if kind != "xr-transformer":
             raise TreetopError("--encoder is for --model xr-transformer")
         chosen["encoder"] = options.encoder
-    return {**chosen, **dict(map(parse_assignment, options.assignments))}
+    return {**chosen, **renamed(dict(map(parse_assignment, options.assignments)))}
 
 
 def variants(options: TrainOptions, kind: str) -> tuple[list[dict[str, Any]], str]:
@@ -57,7 +58,7 @@ def variants(options: TrainOptions, kind: str) -> tuple[list[dict[str, Any]], st
             raise TreetopError("--ensemble takes the members from a preset: give --preset or --member")
         changes, combine = presets.ensemble_of(options.preset)
     elif options.member:
-        changes = [dict(map(parse_assignment, one.split(","))) for one in options.member]
+        changes = [renamed(dict(map(parse_assignment, one.split(",")))) for one in options.member]
     made = [{**common, **change} for change in changes]
     for one in made:
         check_parameters(kind, one)

@@ -118,6 +118,7 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
         train_documents=config["train_documents"],
         history=tuple(json.loads(line) for line in lines),
         storage=storage,
+        asked=config.get("asked", {}),
         **parts,
     )
 

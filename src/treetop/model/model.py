@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -102,6 +102,7 @@ class Model:
     documents: KeptDocuments | None = None
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
+    asked: Mapping[str, Any] = field(default_factory=dict)  # settings that were left open, as given
 
     @property
     def has_encoder(self) -> bool:
@@ -172,6 +173,7 @@ class Model:
         return {
             "model": self.kind,
             "settings": to_json(self.settings),
+            "asked": dict(self.asked),
             "trees": [str(ranker.tree) for ranker in self.rankers],
             "storage": self.storage,
             "text": False if words is None else words.kind,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -47,6 +47,8 @@ class Runtime:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if not all(hasattr(self.reporter, name) for name in ("step", "figures", "note", "close")):
+            raise TreetopError(f"reporter is {self.reporter!r}: give a treetop reporter")
         if self.processes != 1 or self.cluster is not None:
             raise TreetopError("training on several processes or a cluster is not supported yet")
 
@@ -54,6 +56,19 @@ class Runtime:
     def thread_count(self) -> int:
         """Number of threads to use, at least one."""
         return thread_count(self.threads)
+
+    def over(self, other: Runtime) -> Runtime:
+        """The same with the options of `other` where its own are the default."""
+        defaults = Runtime()
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        return replace(
+            other,
+            **{
+                name: value
+                for name, value in own.items()
+                if name == "reporter" or value != getattr(defaults, name)
+            },
+        )
 
     def changed(self, **options: Any) -> Runtime:
         """The same with the options that are given, and not None, in place of its own."""

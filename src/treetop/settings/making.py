@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 
 from treetop.fields import check_field, documented_fields, plain
 from treetop.runtime import Runtime
-from treetop.settings.names import RENAMED, RenamedSettingWarning, unknown_name
+from treetop.settings.names import RENAMED, renamed, unknown_name
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -42,18 +41,12 @@ class Parameters:
         return {one.name: one.default for one in listed}
 
     def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """`values` under today's names; an unknown name is an error, an old one a warning."""
-        made = {}
-        for name, value in values.items():
-            if name in RENAMED and RENAMED[name] not in values:
-                warnings.warn(
-                    f"{name} is now called {RENAMED[name]}", RenamedSettingWarning, stacklevel=4
-                )
-                name = RENAMED[name]
+        """`values` under today's names; an unknown name is an error."""
+        named = renamed(values, stacklevel=4)
+        for name in named:
             if name not in self.defaults:
                 raise unknown_name(name, self.defaults)
-            made[name] = value
-        return made
+        return named
 
     def settings(self, values: Mapping[str, Any]) -> LinearSettings:
         """The settings of the method among `values`, checked."""
@@ -62,14 +55,17 @@ class Parameters:
 
     def runtime(self, values: Mapping[str, Any]) -> Runtime:
         """The runtime that `values` describe, checked."""
-        given = tuple((name, values[name]) for name in self.runtime_options if name in values)
-        return runtime_of(given)
+        given = {name: values[name] for name in self.runtime_options if name in values}
+        try:  # every prediction asks for it: made once for the same options
+            return runtime_of(tuple((name, type(value), value) for name, value in given.items()))
+        except TypeError:  # a value that cannot be hashed, which is then no option either
+            return Runtime(**given)
 
 
 @cache
-def runtime_of(options: tuple[tuple[str, Any], ...]) -> Runtime:
-    """A runtime with these options; made once, as every prediction asks for it."""
-    return Runtime(**dict(options))
+def runtime_of(options: tuple[tuple[str, type, Any], ...]) -> Runtime:
+    """A runtime with these options; of what type they are, as 1 and True are equal."""
+    return Runtime(**{name: value for name, _, value in options})
 
 
 LINEAR = Parameters(LinearSettings, ("threads",))
@@ -114,13 +110,20 @@ def from_json(values: Mapping[str, Any], kind: type[Kind]) -> Kind:
 
 
 def to_parameters(
-    settings: LinearSettings, parameters: Parameters, runtime: Runtime | None
+    settings: LinearSettings, asked: Mapping[str, Any], parameters: Parameters, runtime: Runtime | None
 ) -> dict[str, Any]:
-    """Constructor's arguments for settings of a model, and for the runtime it is used on."""
+    """Constructor's arguments for settings of a model, and for the runtime it is used on.
+
+    `asked`: those of the settings that the data decided, as they were given.
+    """
     place = (
         {} if runtime is None else {name: getattr(runtime, name) for name in parameters.runtime_options}
     )
-    return {**{name: getattr(settings, name) for name in documented_fields(type(settings))}, **place}
+    return {
+        **{name: getattr(settings, name) for name in documented_fields(type(settings))},
+        **asked,
+        **place,
+    }
 
 
 def chosen_values(settings: LinearSettings, names: Iterable[str]) -> dict[str, Any]:

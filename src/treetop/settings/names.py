@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from treetop.errors import TreetopError
 
@@ -47,6 +49,20 @@ OWN_HINTS = {
 
 class RenamedSettingWarning(FutureWarning):
     """A setting was given by the name it had before."""
+
+
+def renamed(values: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
+    """`values` under today's names; an old name is a warning, and an error beside the new one."""
+    made = {}
+    for name, value in values.items():
+        new = RENAMED.get(name, name)
+        if new != name:
+            said = f"{name} is now called {new}"
+            if new in values:
+                raise TreetopError(f"{said}: give one of them")
+            warnings.warn(said, RenamedSettingWarning, stacklevel=stacklevel + 1)
+        made[new] = value
+    return made
 
 
 def unknown_name(name: str, known: Iterable[str]) -> TreetopError:

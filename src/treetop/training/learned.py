@@ -28,15 +28,22 @@ def learned_model(
     Y: sp.csr_matrix,
     texts: Sequence[str] | None,
     runtime: Runtime,
+    asked: LinearSettings,
     history: Sequence[dict[str, Any]] = (),
 ) -> Model:
-    """The model of these rankers, with what is known of the documents they were trained on."""
+    """The model of these rankers, with what is known of the documents they were trained on.
+
+    `settings` are `asked` with what the data decided.
+    """
+    settings = auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes)
+    decided = {name for name, value in vars(settings).items() if value != getattr(asked, name)}
     documents = None
     if settings.keep_documents:
         documents = KeptDocuments.of(X, Y, texts, runtime.thread_count)
     return Model(
         kind=kind,
-        settings=auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes),
+        settings=settings,
+        asked={name: getattr(asked, name) for name in sorted(decided)},
         classes=classes,
         feature_map=feature_map,
         rankers=tuple(rankers),

@@ -231,7 +231,8 @@ class Training:
         vectors = [name for name in self.run.prints if name.startswith("level-") or name == "embedding"]
         reads = (*RANKER, *REFINED_TREE, *LABEL_FEATURES, *FEATURE_MAP)
         stage = Stage("rankers", tuple(dict.fromkeys(reads)), (vectors[-1], "text-features"))
-        arrays = self.run.stage(stage, self.settings, make)
+        seen = self.settings.views() if views else []
+        arrays = self.run.stage(stage, self.settings, make, views=seen)
         return [
             Ranker.from_arrays(part(arrays, str(number)), self.settings.ranker())
             for number in range(int(arrays["count"][0]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from treetop.features.encoders.halving import halve
@@ -22,6 +23,7 @@ class EncoderHandle:
     dropout: float
     # The open encoder, by the device and the precision it was opened for: a cache, not a fact.
     _open: dict[tuple[str, str], TextEncoder] = field(default_factory=dict, repr=False)
+    _opening: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
     def holding(cls, encoder: TextEncoder, max_length: int, dropout: float = 0.1) -> EncoderHandle:
@@ -35,7 +37,9 @@ class EncoderHandle:
             encoder.place(runtime)
             return encoder
         place = (runtime.device, runtime.precision)
-        if place not in self._open:
+        with self._opening:
+            if place in self._open:
+                return self._open[place]
             encoder = open_encoder(
                 str(self.folder),
                 runtime,
@@ -46,7 +50,7 @@ class EncoderHandle:
             )
             self._open.clear()
             self._open[place] = encoder
-        return self._open[place]
+            return encoder
 
     def save(self, folder: Path, half: bool) -> None:
         """Write the encoder to a new folder, its float32 weights as float16 if `half`."""
@@ -60,7 +64,8 @@ class EncoderHandle:
 
     def __getstate__(self) -> dict[str, Any]:
         """An encoder with a folder is opened again in another process."""
-        return {**self.__dict__, "_open": {} if self.folder is not None else self._open}
+        state = {name: value for name, value in self.__dict__.items() if name != "_opening"}
+        return {**state, "_open": {} if self.folder is not None else self._open}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(state, _opening=Lock())

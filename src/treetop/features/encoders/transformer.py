@@ -47,6 +47,7 @@ class Encoder(nn.Module):
         self.compute = torch.float32  # what inference computes in
         self._copy: list[Any] = []  # the model in that type, where its weights have another
         self._replay: tuple[Any, Replay] | None = None
+        self._home: tuple[torch.device, torch.dtype] | None = None  # where auto leaves it
 
     @property
     def width(self) -> int:
@@ -140,16 +141,16 @@ class Encoder(nn.Module):
 
     def place(self, runtime: Runtime) -> None:
         """Move to the device and compute in the precision of `runtime`, unless those are auto."""
-        device = next(self.parameters()).device
-        if runtime.device != "auto" and (asked := pick_device(runtime.device)).type != device.type:
+        here = next(self.parameters()).device
+        home, compute = self._home = self._home or (here, self.compute)
+        device = home if runtime.device == "auto" else pick_device(runtime.device)
+        if (device.type, device.index or 0) != (here.type, here.index or 0):
             self._copy, self._replay = [], None
-            device = asked
             self.to(device)
-        if (
-            runtime.precision != "auto"
-            and (asked_type := PRECISIONS[runtime.precision]) != self.compute
-        ):
-            self._copy, self.compute = [], asked_type
+        if runtime.precision != "auto":
+            compute = PRECISIONS[runtime.precision]
+        if compute != self.compute:
+            self._copy, self.compute = [], compute
 
     def take_weights(self, weights: dict[str, Tensor]) -> None:
         """Hold these float32 weights from here on."""

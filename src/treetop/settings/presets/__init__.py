@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
+from treetop.settings.names import renamed
 
 FOLDER = Path(__file__).parent
 # As the documentation lists them.
@@ -57,7 +58,7 @@ def settings_of(name: str, kind: str | None = None) -> dict[str, Any]:
         raise TreetopError(f"preset {name!r} is for {kind_of(name)}, not for {kind}")
     found = read_preset(name)
     below = settings_of(found["like"]) if "like" in found else {}
-    return {**below, **found["settings"]}
+    return {**below, **renamed(found["settings"])}
 
 
 def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
@@ -65,4 +66,4 @@ def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
     found = read_preset(name).get("ensemble")
     if found is None:
         raise TreetopError(f"preset {name!r} names no ensemble: give its members by --member")
-    return found["members"], found["combine"]
+    return [renamed(member) for member in found["members"]], found["combine"]
