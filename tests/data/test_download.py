@@ -82,6 +82,7 @@ def server():
     Handler.address = f"http://127.0.0.1:{served.server_port}/{{name}}.tar.gz"
     yield Handler
     served.shutdown()
+    served.server_close()
 
 
 def test_a_set_is_fetched_unpacked_and_readable(server, tmp_path):

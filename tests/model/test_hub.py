@@ -93,8 +93,16 @@ def run(code, server, home):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
-def test_push_and_fetch(model, tmp_path):
-    server = start()
+@pytest.fixture
+def server():
+    """A stand-in of the Hub, which ends with the test."""
+    made = start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+def test_push_and_fetch(model, server, tmp_path):
     model.save(tmp_path / "m")
     push = f"import treetop; print(treetop.load({str(tmp_path / 'm')!r}).push_to_hub('someone/tags'))"
     code, said, errors = run(push, server, tmp_path / "home")
@@ -117,11 +125,9 @@ def test_push_and_fetch(model, tmp_path):
     )
     code, said, errors = run(missing, server, tmp_path / "other")
     assert "someone/nothing: not a folder, and the Hub says:" in said, errors
-    server.shutdown()
 
 
-def test_save_and_push_in_one_call(model, tmp_path):
-    server = start()
+def test_save_and_push_in_one_call(model, server, tmp_path):
     model.save(tmp_path / "m")
     push = (
         f"import treetop; print(treetop.load({str(tmp_path / 'm')!r}).save_pretrained("
@@ -131,7 +137,6 @@ def test_save_and_push_in_one_call(model, tmp_path):
     assert code == 0, errors
     assert "commit" in said
     assert server.repos["someone/else"]["labels.txt"] == (tmp_path / "n" / "labels.txt").read_bytes()
-    server.shutdown()
 
 
 def test_the_missing_package_is_named(model, tmp_path, monkeypatch):

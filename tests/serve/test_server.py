@@ -55,9 +55,11 @@ async def listening(app, options):
     task = asyncio.create_task(server.serve())
     while not server.started:
         await asyncio.sleep(0.01)
-    yield server, server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    await task
+    try:
+        yield server, server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await task
 
 
 def test_it_answers_as_the_model_does(server, model_folder):
@@ -101,7 +103,7 @@ def test_a_new_model_is_taken_over_by_all_workers_without_a_failed_request(servi
                 if answer.status_code != 200:
                     wrong.append(answer.text)
 
-    crew = [threading.Thread(target=load) for _ in range(4)]
+    crew = [threading.Thread(target=load, daemon=True) for _ in range(4)]
     for one in crew:
         one.start()
     for seed in range(1, 5):
@@ -330,11 +332,15 @@ def test_too_many_connections_are_told_so(model_folder):
 
 
 def test_metrics_are_of_all_workers(server):
+    def texts():
+        shown = httpx.get(f"{server.address}/metrics").text
+        line = next(one for one in shown.splitlines() if one.startswith("treetop_texts_total"))
+        return float(line.split()[1])
+
+    before = texts()
     for _ in range(30):
         ask(server.address)
-    text = httpx.get(f"{server.address}/metrics").text
-    line = next(one for one in text.splitlines() if one.startswith("treetop_texts_total"))
-    assert float(line.split()[1]) >= 30
+    assert texts() == before + 30
 
 
 def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
