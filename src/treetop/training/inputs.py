@@ -67,7 +67,7 @@ def check_names(names: np.ndarray) -> None:
         raise TreetopError("label names must differ from each other")
     for name in names:
         if "\n" in name:
-            raise TreetopError(f"label {name!r} contains a line break")
+            raise TreetopError(f"label {str(name)!r} contains a line break")
 
 
 def check_rows(X: Features, Y: sp.csr_matrix) -> None:
