@@ -87,7 +87,6 @@ def main() -> None:
     results = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "threads": given.threads,
-        "runs": given.runs,
         "seed": 0,
         "old": commit_of(old),
         "new": commit_of(new),
@@ -97,7 +96,7 @@ def main() -> None:
             (run(old, given.kind, source, given.threads), run(new, given.kind, source, given.threads))
             for _ in range(given.runs)
         ]
-        figures = {}
+        figures = {"runs": given.runs}
         for name in rows[0][0]:
             before, after = (statistics.median(row[side][name] for row in rows) for side in (0, 1))
             ratio = statistics.median(row[1][name] / row[0][name] for row in rows)
