@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -225,11 +225,21 @@ def fit_tfidf(
 ) -> tuple[Tfidf, sp.csr_matrix]:
     """What the analysers learn from texts, and the texts' rows. A stream will do: it is read once."""
     count = parallel.thread_count(threads)
-    analysers = tuple(analysers)
+    tfidf, blocks = fit_blocks(tuple(analysers), texts, count)
+    parts = [stack(rows, count) for rows in blocks]
+    del blocks
+    parallel.give_back()
+    return tfidf, side_by_side(parts, count)
+
+
+def fit_blocks(
+    analysers: Sequence[Analyser], texts: Iterable[str], threads: int
+) -> tuple[Tfidf, list[list[sp.csr_matrix]]]:
+    """The same with the rows in blocks, by analyser. Token ids are given up when it returns."""
     tables = [empty_table(analyser) for analyser in analysers]
-    spools, documents = read_corpus(texts, tables, count)
+    spools, documents = read_corpus(texts, tables, threads)
     results = [
-        fit_analyser(analyser, table, spool, documents=documents, threads=count)
+        fit_analyser(analyser, table, spool, documents=documents, threads=threads)
         for analyser, table, spool in zip(analysers, tables, spools, strict=True)
     ]
     tfidf = Tfidf(tuple(fitted for fitted, _ in results))
@@ -237,6 +247,4 @@ def fit_tfidf(
         raise TreetopError(
             "no feature is left: the texts are empty or min_df and max_df exclude everything"
         )
-    parts = [stack(rows, count) for _, rows in results]
-    parallel.give_back()
-    return tfidf, side_by_side(parts, count)
+    return tfidf, [rows for _, rows in results]
