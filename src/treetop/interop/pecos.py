@@ -28,6 +28,7 @@ from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.runtime.parallel import thread_count
+from treetop.settings.notation import written_tree
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -136,7 +137,7 @@ def with_ranker(settings: Kind, ranker: Ranker) -> Kind:
         beam=how.beam,
         bias=how.bias,
         trees=1,
-        tree=str(ranker.tree).rpartition("-")[0] + "-L" if ranker.tree.depth > 1 else "flat",
+        tree=written_tree(ranker.tree.sizes),
         lambda_=COSTS["lambda_"],
         alpha=COSTS["alpha"],
         cost_sensitive=bool(COSTS["cost_sensitive"]),

@@ -23,7 +23,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
-from treetop.runtime.files import replacing_folder
+from treetop.runtime.files import json_lines, replacing_folder
 from treetop.settings.making import PARAMETERS, from_json
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -61,8 +61,7 @@ def write_parts(model: Model, target: Path) -> None:
             write_arrays(target / f"{name}.safetensors", saved.arrays)
     write_feature_map(model.feature_map, target, half=model.storage != FLOAT32)
     if model.has_encoder:
-        lines = "".join(json.dumps(entry) + "\n" for entry in model.history)
-        (target / "history.jsonl").write_text(lines, "utf-8")
+        (target / "history.jsonl").write_text(json_lines(model.history), "utf-8")
 
 
 def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None:

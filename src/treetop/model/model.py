@@ -56,6 +56,8 @@ class Predictor(Protocol):
     @property
     def classes(self) -> np.ndarray: ...  # noqa: D102
     @property
+    def vocabulary(self) -> Vocabulary: ...  # noqa: D102
+    @property
     def label_counts(self) -> np.ndarray: ...  # noqa: D102
     @property
     def train_documents(self) -> int: ...  # noqa: D102
@@ -201,6 +203,11 @@ class EnsembleModel:
     def classes(self) -> np.ndarray:
         """Label names."""
         return self.members[0].classes
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """Label names to numbers."""
+        return self.members[0].vocabulary
 
     @property
     def label_counts(self) -> np.ndarray:

@@ -6,16 +6,22 @@ On any error, and when the process is killed, what was there before stays as it 
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from treetop.errors import TreetopError
+
+
+def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
+    """A line of JSON for each entry."""
+    return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
 def part_of(path: Path) -> Path:

@@ -59,15 +59,9 @@ class Runtime:
 
     def over(self, other: Runtime) -> Runtime:
         """The same with the options of `other` where its own are the default."""
-        defaults = Runtime()
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        own = {one.name: (getattr(self, one.name), one.default) for one in fields(self)}
         return replace(
-            other,
-            **{
-                name: value
-                for name, value in own.items()
-                if name == "reporter" or value != getattr(defaults, name)
-            },
+            other, **{name: value for name, (value, default) in own.items() if value != default}
         )
 
     def changed(self, **options: Any) -> Runtime:

@@ -13,7 +13,6 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.explain.explaining import explain
-from treetop.labels.alignment import vocabulary
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
@@ -60,7 +59,7 @@ class Served:
     @cached_property
     def numbers(self) -> dict[str, int]:
         """Number of each label."""
-        return vocabulary(self.model.classes).numbers
+        return self.model.vocabulary.numbers
 
     def prepare(self) -> None:
         """Make what is made late, before the first request needs it."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.settings.notation import parse_budget, parse_first_tree, tree_sizes
+from treetop.settings.notation import parse_budget, parse_first_tree, tree_sizes, written_tree
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -165,14 +165,12 @@ def as_trained(settings: Settings, ranker: RankerSettings, levels: Sequence[int]
     """Settings with what was decided for refined trees of these level sizes and their rankers."""
     tree = settings.tree
     if tree == "auto" and (settings.balanced or len(levels) == 1):
-        tree = "-".join([*map(str, levels[:-1]), "L"]) if len(levels) > 1 else "flat"
+        tree = written_tree(levels)
     return replace(settings, tree=tree, bias=ranker.bias, score_transform=ranker.score_transform)
 
 
 def as_tuned(settings: TransformerSettings, width: int, levels: Sequence[int]) -> TransformerSettings:
     """Settings with what was decided when an encoder of this width was fine-tuned on these levels."""
     rate, head_rate = learning_rates(settings.learning_rate, settings.head_learning_rate, width)
-    first = settings.first_tree
-    if first == "auto":
-        first = "-".join([*map(str, levels[:-1]), "L"]) if len(levels) > 1 else "flat"
+    first = written_tree(levels) if settings.first_tree == "auto" else settings.first_tree
     return replace(settings, learning_rate=rate, head_learning_rate=head_rate, first_tree=first)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
-from treetop.fields import check_field, documented_fields, plain
+from treetop.fields import check_fields, documented_fields
 from treetop.runtime import Runtime
 from treetop.settings.names import RENAMED, renamed, unknown_name
 from treetop.settings.schema import LinearSettings, TransformerSettings
@@ -79,9 +79,8 @@ def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) 
     for name in values:
         if name not in known:
             raise unknown_name(name, known)
-    settings = kind(**{name: plain(value) for name, value in values.items()})
-    for name, one in known.items():
-        check_field(one, getattr(settings, name))
+    settings = kind(**values)
+    check_fields(settings)
     return settings
 
 
@@ -120,7 +119,7 @@ def to_parameters(
         {} if runtime is None else {name: getattr(runtime, name) for name in parameters.runtime_options}
     )
     return {
-        **{name: getattr(settings, name) for name in documented_fields(type(settings))},
+        **vars(settings),
         **asked,
         **place,
     }

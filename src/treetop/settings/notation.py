@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from treetop.errors import TreetopError
@@ -58,6 +59,11 @@ def parse_tree(spec: str) -> LevelSizes:
     if spec in ("auto", "flat"):
         return LevelSizes((), True)
     return parse_sizes("tree", spec, "level sizes that end in L, such as 16-256-L, or auto, or flat")
+
+
+def written_tree(levels: Sequence[int]) -> str:
+    """The inverse of `parse_tree`: the spec of a tree with these level sizes, the labels' last."""
+    return "-".join([*map(str, levels[:-1]), "L"]) if len(levels) > 1 else "flat"
 
 
 def tree_sizes(spec: str, labels: int) -> list[int]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.opening import TextEncoder, open_encoder, open_tokenizer
+from treetop.features.encoders.opening import TextEncoder, is_word_vectors, open_encoder, open_tokenizer
 from treetop.features.encoders.subwords import Ragged
 from treetop.runtime import Runtime
 from treetop.runtime.parallel import Later, short_turns
@@ -31,19 +31,17 @@ class Opening:
         self._encoder = Later(lambda: self._open(settings, runtime))
 
     def _open(self, settings: TransformerSettings, runtime: Runtime) -> TextEncoder:
-        tokenizer = self._tokenizer.result()
-        encoder = open_encoder(
+        if settings.fine_tune and is_word_vectors(settings.encoder):
+            raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
+        return open_encoder(
             settings.encoder,
             runtime,
             pooling=settings.pooling,
             max_length=settings.max_length,
             dropout=settings.dropout,
             to_learn=True,
-            tokenizer=tokenizer,
+            tokenizer=self._tokenizer.result(),
         )
-        if settings.fine_tune and tokenizer is None:
-            raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
-        return encoder
 
     @contextmanager
     def meanwhile(self) -> Iterator[None]:

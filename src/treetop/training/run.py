@@ -219,8 +219,3 @@ def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:
             if part is not None:
                 digest.update(np.ascontiguousarray(part).tobytes())
     return digest.hexdigest()
-
-
-def history_text(history: list[dict[str, Any]]) -> str:
-    """A line of JSON for each entry."""
-    return "".join(json.dumps(entry) + "\n" for entry in history)

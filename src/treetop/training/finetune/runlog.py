@@ -10,7 +10,7 @@ from typing import Any
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays
 from treetop.runtime.extras import require
-from treetop.runtime.files import replacing_file
+from treetop.runtime.files import json_lines, replacing_file
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.state import State, from_arrays, to_arrays
 from treetop.training.run import (
@@ -18,7 +18,6 @@ from treetop.training.run import (
     HISTORY,
     Run,
     Stage,
-    history_text,
     read_marked,
     write_marked,
 )
@@ -100,7 +99,7 @@ class RunLog:
         """Write the history as it stands."""
         if self.run.folder is not None:
             with replacing_file(self.run.folder / HISTORY) as file:
-                file.write(history_text(self.history))
+                file.write(json_lines(self.history))
 
     def close(self) -> None:
         """Write the history as it stands at the end."""
