@@ -70,11 +70,10 @@ class FittedMixin(HubMixin):
         only labels that may be predicted. `candidates`: N x L, the only labels that each document may
         get. `threads`, `runtime`: where the work is done.
         """
-        self._check_fitted()
-        place = self._place(runtime, threads)
+        model, place = self._fitted(), self._place(runtime, threads)
         check_k(k)
-        X = self.model_.features(X, place)
-        return self.model_.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
+        X = model.features(X, place)
+        return model.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
 
     @overload
     def explain(
@@ -114,10 +113,10 @@ class FittedMixin(HubMixin):
         and, if the model was trained with ``keep_documents=True``, `neighbours` training documents. A
         model that learned from a matrix takes a matrix of one row instead of a text.
         """
-        self._check_fitted()
+        model = self._fitted()
         names = [label] if isinstance(label, str) else label
         explained = explain(
-            self.model_,
+            model,
             text,
             names,
             self._place(runtime),
@@ -147,8 +146,7 @@ class FittedMixin(HubMixin):
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model folder; what was there stays whole until the new one is complete."""
-        self._check_fitted()
-        write_model(self.model_, Path(folder), measured)
+        write_model(self._fitted(), Path(folder), measured)
 
     @classmethod
     def load(
@@ -193,13 +191,10 @@ class FittedMixin(HubMixin):
         return hasattr(self, "model_")
 
     def _fitted(self) -> Predictor:
-        """The model, if there is one."""
-        self._check_fitted()
-        return self.model_
-
-    def _check_fitted(self) -> None:
+        """The model; an error if there is none yet."""
         if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
+        return self.model_
 
 
 def named(scores: sp.csr_matrix, names: np.ndarray) -> list[Prediction]:

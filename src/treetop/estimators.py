@@ -96,7 +96,8 @@ class XRLinear(Learner):
         document counts for. `tree` replaces the trees that would be learned. `runtime`: where the work
         is done, and what it reports.
         """
-        settings, place = self._method(), self._place(runtime).changed(reporter=report)
+        asked, place = self._method(), self._place(runtime).changed(reporter=report)
+        settings = asked
         Y, classes = read_labels(y, label_names)
         place.reporter.step("text features")
         words, texts = None, None
@@ -116,7 +117,16 @@ class XRLinear(Learner):
         rankers = train_forest(X, Y, weights, settings, place, views=views, tree=tree)
         feature_map = FeatureMap(X.widths, words)
         self.model_ = learned_model(
-            self.kind, settings, classes, feature_map, rankers, X, Y, texts, place, self._method()
+            kind=self.kind,
+            settings=settings,
+            asked=asked,
+            classes=classes,
+            feature_map=feature_map,
+            rankers=rankers,
+            X=X,
+            Y=Y,
+            texts=texts,
+            runtime=place,
         )
         place.reporter.close()
         return self
@@ -169,7 +179,7 @@ class XRTransformer(Learner):
         `validation`: texts and labels to choose the best weights on. `run`: a folder for checkpoints
         and finished stages; `resume` continues the run that is there, `overwrite` starts it again.
         """
-        settings = cast(TransformerSettings, self._method())
+        asked = settings = cast(TransformerSettings, self._method())
         place = self._place(runtime).changed(reporter=report)
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
@@ -180,13 +190,13 @@ class XRTransformer(Learner):
         stages = data.open_run(run, resume, overwrite)
 
         def learn(place: Runtime) -> Model:
-            return self._learn(Training(settings, place, stages), data)
+            return self._learn(Training(settings, place, stages), data, asked)
 
         self.model_ = with_fallback(place, learn)
         place.reporter.close()
         return self
 
-    def _learn(self, training: Training, data: TrainingDocuments) -> Model:
+    def _learn(self, training: Training, data: TrainingDocuments, asked: TransformerSettings) -> Model:
         """Algorithm 2: fine-tune level by level, then refine the tree and train rankers on Φ_cat."""
         settings = training.settings
         words, tfidf, held_tfidf = training.text_features(data)
@@ -214,17 +224,17 @@ class XRTransformer(Learner):
         views = views_of(settings.views(), words.widths) if settings.words else []
         rankers = training.rankers(X, data, head, views)
         return learned_model(
-            self.kind,
-            settings,
-            data.classes,
-            feature_map,
-            rankers,
-            X,
-            data.Y,
-            data.texts,
-            training.runtime,
-            self._method(),
-            training.history,
+            kind=self.kind,
+            settings=settings,
+            asked=asked,
+            classes=data.classes,
+            feature_map=feature_map,
+            rankers=rankers,
+            X=X,
+            Y=data.Y,
+            texts=data.texts,
+            runtime=training.runtime,
+            history=training.history,
         )
 
 

@@ -62,7 +62,14 @@ class ParametersMixin:
         return f"{type(self).__name__}({listed})"
 
     def __sklearn_tags__(self) -> Any:
-        return text_tags()
+        """What scikit-learn asks of an estimator: texts or a matrix in, several labels out."""
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,
+            target_tags=TargetTags(required=True, multi_output=True, single_output=True),
+            input_tags=InputTags(two_d_array=True, sparse=True, string=True),
+        )
 
 
 def signature_of(parameters: Parameters) -> inspect.Signature:
@@ -73,14 +80,3 @@ def signature_of(parameters: Parameters) -> inspect.Signature:
         for name, default in parameters.defaults.items()
     ]
     return inspect.Signature([own, *listed])
-
-
-def text_tags() -> Any:
-    """What scikit-learn asks about an estimator that takes texts or a matrix, and several labels."""
-    from sklearn.utils import InputTags, Tags, TargetTags
-
-    return Tags(
-        estimator_type=None,
-        target_tags=TargetTags(required=True, multi_output=True, single_output=True),
-        input_tags=InputTags(two_d_array=True, sparse=True, string=True),
-    )

@@ -19,8 +19,10 @@ from treetop.settings.schema import LinearSettings
 
 
 def learned_model(
+    *,
     kind: str,
     settings: LinearSettings,
+    asked: LinearSettings,
     classes: np.ndarray,
     feature_map: FeatureMap,
     rankers: Sequence[Ranker],
@@ -28,7 +30,6 @@ def learned_model(
     Y: sp.csr_matrix,
     texts: Sequence[str] | None,
     runtime: Runtime,
-    asked: LinearSettings,
     history: Sequence[dict[str, Any]] = (),
 ) -> Model:
     """The model of these rankers, with what is known of the documents they were trained on.
