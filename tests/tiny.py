@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import numpy as np
+
 WORDS = (
     "red",
     "green",
@@ -141,3 +143,13 @@ BRIEF = {"max_length": 16, "batch": 16, "budget": "8/12 steps", "first_tree": "6
 def same(one, other) -> bool:
     """Whether two sparse matrices of scores are equal, bit by bit."""
     return one.shape == other.shape and (one != other).nnz == 0
+
+
+def word_corpus():
+    """400 texts of six numbered words, labelled by two of them."""
+    rng = np.random.default_rng(0)
+    words = [f"word{number}" for number in range(120)]
+    rows = [rng.choice(120, 6, replace=False) for _ in range(400)]
+    return [" ".join(words[n] for n in row) for row in rows], [
+        [words[n] for n in row[:2]] for row in rows
+    ]

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import treetop
+from tests.tiny import word_corpus
 from treetop.cli.exchange import compress_model
 from treetop.errors import TreetopError
 from treetop.model.compress import compress, folder_bytes, parse_size
@@ -22,12 +23,7 @@ RUNTIME = treetop.Runtime(threads=2)
 
 @pytest.fixture(scope="module")
 def corpus():
-    rng = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(120)]
-    rows = [rng.choice(120, 6, replace=False) for _ in range(400)]
-    return [" ".join(words[n] for n in row) for row in rows], [
-        [words[n] for n in row[:2]] for row in rows
-    ]
+    return word_corpus()
 
 
 @pytest.fixture(scope="module")

@@ -4,17 +4,13 @@ import numpy as np
 import pytest
 
 import treetop
+from tests.tiny import word_corpus
 from treetop.ranking.packing import cells_of, pack, unpack, weights_from
 
 
 @pytest.fixture(scope="module")
 def corpus():
-    rng = np.random.default_rng(0)
-    words = [f"word{number}" for number in range(120)]
-    rows = [rng.choice(120, 6, replace=False) for _ in range(400)]
-    return [" ".join(words[n] for n in row) for row in rows], [
-        [words[n] for n in row[:2]] for row in rows
-    ]
+    return word_corpus()
 
 
 @pytest.fixture(scope="module")

@@ -22,11 +22,9 @@ tuning = partial(documented, section="Fine-tuning on the levels of a preliminary
 held_out = partial(documented, section="Validation")
 
 POWERS = tuple(f"l{power}-{shape}" for shape in ("hinge", "ordered") for power in (1, 2, 3, 4))
-SCORE_TRANSFORMS = (
-    "auto",
-    "identity",
-    *(f"{log}{name}" for log in ("", "log-") for name in ("sigmoid", *POWERS)),
-)
+MULTIPLIED = ("sigmoid", *POWERS)
+ADDED = tuple(f"log-{name}" for name in MULTIPLIED)
+SCORE_TRANSFORMS = ("auto", "identity", *MULTIPLIED, *ADDED)
 
 
 @dataclass(frozen=True, kw_only=True)
