@@ -38,7 +38,7 @@ Your own data: put one document a line into mydata/train.txt and its labels, sep
 the same line of mydata/train.labels (or use a CSV or JSONL file with the columns text and labels).
 
   treetop train mydata -o mymodel          learn; --model xr-transformer for the encoder too
-  treetop predict mymodel new-texts.txt    label names and scores, a line of JSON a text
+  treetop predict mymodel new-texts.txt    label names and scores, one JSON line per text
   treetop evaluate mymodel mydata          figures on mydata/test.txt and test.labels, if there
 """
 

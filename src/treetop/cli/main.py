@@ -70,7 +70,7 @@ def ensemble_command(
 def predict_command(
     model: ModelArgument,
     file: Annotated[str, typer.Argument(help="Texts, a line each; - is standard input.")] = "-",
-    k: Annotated[int, typer.Option("-k", help="Labels a text.", min=1)] = 5,
+    k: Annotated[int, typer.Option("-k", help="Labels per text.", min=1)] = 5,
     output: Annotated[Optional[Path], typer.Option("-o", "--output", help="File to write to.")] = None,
     form: Annotated[str, typer.Option("--format", help="jsonl or tsv.")] = "jsonl",
     beam: Annotated[Optional[int], typer.Option(help="Nodes followed at each level.")] = None,
@@ -92,7 +92,7 @@ def explain_command(
     words: Annotated[int, typer.Option(help="Words listed a label.", min=0)] = 15,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Why a text gets its labels: words, encoder, the way through the tree."""
+    """Why a text gets its labels: words, encoder, the path through the tree."""
     from treetop.cli.work import explain_text
 
     explain_text(model, text, labels=label or None, k=k, words=words, as_json=json)

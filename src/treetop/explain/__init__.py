@@ -1,1 +1,1 @@
-"""Why a label: words, encoder, the way through the tree, documents that are alike."""
+"""Why a label: words, encoder, the path through the tree, documents that are alike."""

@@ -61,7 +61,7 @@ class PredictRequest(RequestModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_predict_request)
     text: Annotated[Text, Field(description="One text.")] = ABSENT
     texts: Annotated[Texts, Field(description="Several texts instead.")] = ABSENT
-    k: Annotated[Count, Field(description="Labels a text.")] = 5
+    k: Annotated[Count, Field(description="Labels per text.")] = 5
     threshold: Annotated[Number, Field(description="Least score.")] = ABSENT
     allow: Annotated[Names, Field(description="The only labels that may be given.")] = ABSENT
     explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
