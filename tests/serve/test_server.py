@@ -186,6 +186,29 @@ def test_what_is_not_http_gets_an_error_and_the_end(server, raw, status):
     assert ask(server.address).status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("head", "status"),
+    [
+        (b"GET / HTTP/1.1\r\nHost: a\r\nX: ", 431),
+        (b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999\r\n\r\n", 413),
+        (b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", 400),
+    ],
+)
+def test_a_client_that_still_sends_can_read_why_it_was_refused(server, head, status):
+    """A connection closed with bytes unread is reset, and the client loses the answer."""
+    host, port = server.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), timeout=5) as line:
+        for piece in (head, *[b"a" * 50_000] * 8):
+            line.sendall(piece)
+            time.sleep(0.03)
+        got = b""
+        while piece := line.recv(65536):
+            got += piece
+    assert int(got.split()[1]) == status
+    assert got.count(b"HTTP/1.1") == 1
+    assert json.loads(got.partition(b"\r\n\r\n")[2])["error"]["message"]
+
+
 def test_slow_clients_are_cut_off(model_folder):
     """Protocol and guard with short limits: heads and bodies that never end."""
     from treetop.serve.api import make_app

@@ -10,6 +10,7 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from treetop.serve.limits import Refused, busy
+from treetop.serve.lingering import Lingering
 from treetop.serve.options import ServiceOptions
 
 LONG_HEAD = Refused(431, "long_head", "the request's headers are too long")
@@ -34,7 +35,7 @@ class Guarded(HttpToolsProtocol):
 
     def connection_made(self, transport: Any) -> None:
         """The head must come soon."""
-        super().connection_made(transport)
+        super().connection_made(Lingering(transport, self.loop, self.still_arriving))  # type: ignore[arg-type]
         if len(self.connections) > self.options.connections:
             self.refuse(busy(1))
             return
@@ -47,6 +48,8 @@ class Guarded(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Count what comes before the head is complete."""
+        if self.transport.is_closing():
+            return
         if self.in_head:
             if self.timer is None:
                 self.watch(self.options.head_seconds)
@@ -126,8 +129,13 @@ class Guarded(HttpToolsProtocol):
         )
         head += "".join(f"{name}: {value}\r\n" for name, value in refused.headers.items()) + "\r\n"
         if not self.transport.is_closing():
+            self.unwatch()
             self.transport.write(head.encode() + body)
-            self.transport.close()
+            self.transport.linger()  # type: ignore[attr-defined]
+
+    def still_arriving(self) -> bool:
+        """Whether part of a request has been received, but not all of it."""
+        return bool(self.head_bytes) if self.in_head else not self.received
 
     def watch(self, seconds: float) -> None:
         """End the connection in so many seconds, unless something happens before."""
