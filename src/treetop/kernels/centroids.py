@@ -1,4 +1,4 @@
-"""Spherical k-means without balance, for trees in the manner of Bonsai."""
+"""Spherical k-means without balance, for trees as in Bonsai."""
 
 import numpy as np
 

@@ -4,7 +4,7 @@ All labels of a cluster are trained on the same documents. Their weights lie sid
 one feature of one document is read once for up to 16 labels: a dot product and an update are a
 chain of vector loads and fused multiply-adds (see `lanes`).
 
-For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable a
+For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable per
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
 """
 
@@ -230,7 +230,7 @@ def one_pass(like, documents, targets, order, settings, weights, beta, scores, d
 
 @helper
 def shuffle(order, state):
-    """Random order; returns the state to go on with."""
+    """Random order; returns the next state."""
     for at in range(order.size - 1, 0, -1):
         state, other = next_random(state, at + 1)
         order[at], order[other] = order[other], order[at]
@@ -308,7 +308,7 @@ def train_cluster(
     """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
-    their features anew, which pays when they are a small part of all. `weights_of` are the
+    their features anew, worthwhile when they are few of all documents. `weights_of` are the
     documents' weights.
 
     Returns the kept weights sorted by feature (features, where each ends, children counted from

@@ -48,7 +48,7 @@ def scatter_pairs(
 ):
     """Sort (token, document) by prefix, for prefixes in [low, high).
 
-    The token that lengthens the n-gram at a position stands `reach` tokens further on.
+    The token that lengthens the n-gram at a position is `reach` tokens further on.
     """
     position = 0
     for document in range(document_ends.size):
@@ -68,7 +68,7 @@ def scatter_pairs(
 
 @kernel(void(const(i4), const(i4), const(i4), const(i8), i8, array(i8)))
 def count_pairs(prefixes, ids, lasts, document_ends, reach, counts):
-    """How many positions each prefix can be lengthened at: the sizes `scatter_pairs` fills."""
+    """Number of positions where each prefix can be extended: the sizes that `scatter_pairs` fills."""
     position = 0
     for document in range(document_ends.size):
         end = document_ends[document]

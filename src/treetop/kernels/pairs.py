@@ -1,4 +1,4 @@
-"""Sparse text, ``l1,l2 f:v f:v …`` a line, from bytes to arrays."""
+"""Sparse text, one line ``l1,l2 f:v f:v …`` per document, from bytes to arrays."""
 
 import math
 

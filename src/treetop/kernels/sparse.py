@@ -28,7 +28,7 @@ def unit_row_sums(
     number of values written.
 
     Group g consists of ``group_rows[group_ptr[g]:group_ptr[g + 1]]``. `total` is zeroed scratch, one
-    value a column. Columns come out in the order of their first occurrence.
+    value per column. Columns come out in the order of their first occurrence.
     """
     written = 0
     seen = np.zeros(total.size, np.bool_)
