@@ -19,9 +19,12 @@ def import_scipy() -> None:
     import numpy as np
 
     names, listing = np.__all__, np.__dir__
-    np.__all__ = [name for name in names if name not in SLOW]
-    np.__dir__ = lambda: [name for name in listing() if name not in SLOW]
+    shown = {
+        "__all__": [name for name in names if name not in SLOW],
+        "__dir__": lambda: [name for name in listing() if name not in SLOW],
+    }
     try:
+        vars(np).update(shown)
         import scipy.sparse  # noqa: F401
     finally:
-        np.__all__, np.__dir__ = names, listing
+        vars(np).update(__all__=names, __dir__=listing)
