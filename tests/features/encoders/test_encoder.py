@@ -1,5 +1,7 @@
 """Transformers of every family as one encoder: vectors, pooling, tokens, devices."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -14,8 +16,7 @@ from treetop.features.encoders.devices import (  # noqa: E402
     pick_device,
     pick_precision,
 )
-from treetop.features.encoders.sources import find_encoder  # noqa: E402
-from treetop.features.encoders.transformer import Encoder, by_length  # noqa: E402
+from treetop.features.encoders.transformer import Encoder  # noqa: E402
 
 TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 20, "nonsense words only", "fire"]
 # Weights that have no part in a mean of tokens, or that stay as they came.
@@ -85,8 +86,8 @@ def test_a_text_longer_than_the_model_is_cut(tmp_path, family, limit):
 
 
 def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
-    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 3)
-    monkeypatch.setattr(subwords, "CHARACTERS_A_TOKEN", 2)  # every text is cut too short at first
+    monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 3)
+    monkeypatch.setattr(subwords, "CHARACTERS_PER_TOKEN", 2)  # every text is cut too short at first
     texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
     known = tokenizer()
     found = subwords.token_ids_of(known, texts, 12)
@@ -99,7 +100,7 @@ def test_many_tokens_are_mapped_from_disk(monkeypatch):
     texts = ["red apple", "green", "blue sky and sea"] * 50
     small = subwords.token_ids_of(tokenizer(), texts, 8)
     monkeypatch.setattr(subwords, "SPOOL_BYTES", 100)
-    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 7)
+    monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 7)
     large = subwords.token_ids_of(tokenizer(), texts, 8)
     assert isinstance(large.ids, np.memmap)
     np.testing.assert_array_equal(large.ids, small.ids)
@@ -117,7 +118,7 @@ def test_padding_on_the_device(rng):
 
 def test_batches_of_similar_length_hold_every_row_once(rng):
     lengths = rng.integers(1, 50, 200)
-    batches = list(by_length(lengths, 300))
+    batches = list(subwords.by_length(lengths, 300))
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(lengths[rows[0]] * rows.size <= 300 for rows in batches)
 
@@ -150,14 +151,6 @@ def test_bfloat16_keeps_the_float32_weights(tmp_path):
     assert next(encoder.model.parameters()).dtype == torch.float32
 
 
-def test_minilm_is_the_package_or_the_hub(monkeypatch):
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert find_encoder("minilm") == "sentence-transformers/all-MiniLM-L6-v2"
-    assert find_encoder("some/model") == "some/model"
-
-
 def test_choice_of_device_and_precision():
     assert pick_device("cpu").type == "cpu"
     assert pick_precision("fp32", torch.device("cpu")) == torch.float32
@@ -169,25 +162,18 @@ def test_choice_of_device_and_precision():
             pick_device("cuda")
 
 
-def test_an_unreachable_hub_names_the_offline_package():
-    from treetop.features.encoders.sources import explaining
-
-    with (
-        pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop-xmc.minilm"),
-        explaining("some/model"),
-    ):
-        raise OSError("We couldn't connect to the Hub to load the files")
-
-
-def test_bad_encoders_are_said_in_one_line(tmp_path):
+def test_folders_without_a_usable_encoder_are_refused_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     save_encoder(tmp_path / "decoder", "gpt2")
     save_encoder(tmp_path / "both", "bart")
     save_encoder(tmp_path / "bert")
+    (remote := tmp_path / "remote").mkdir()
+    config = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
+    (remote / "config.json").write_text(json.dumps(config))
     cases = [
-        ("no-such-org/no-such-model", "pip install 'treetop-xmc[minilm]'"),
+        (str(remote), "requires code from its repository, which treetop never runs: choose one"),
         (str(tmp_path / "empty"), "cannot be read from this folder"),
-        (str(tmp_path / "both"), "is an encoder and decoder in one (bart)"),
+        (str(tmp_path / "both"), "is an encoder-decoder (bart)"),
         (str(tmp_path / "decoder"), "is a decoder (gpt2): choose an encoder"),
     ]
     for name, message in cases:

@@ -80,7 +80,7 @@ def generates(folder: Path) -> bool:
     return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures)
 
 
-def download(name: str, note: Callable[[str], None]) -> Path:
+def download_encoder(name: str, note: Callable[[str], None]) -> Path:
     """Fetch an encoder into the Hub's cache and return its folder. Raises `HubError`."""
     from huggingface_hub import HfApi, constants, hf_hub_download, snapshot_download
     from huggingface_hub.errors import EntryNotFoundError
@@ -89,13 +89,15 @@ def download(name: str, note: Callable[[str], None]) -> Path:
     host = urlsplit(constants.ENDPOINT).netloc
     if constants.HF_HUB_OFFLINE:
         raise HubError("not in the Hub cache, and HF_HUB_OFFLINE forbids downloads")
-    with explaining(f"not in the Hub cache, and {host}", seconds):
-        info = within(seconds, lambda: HfApi().model_info(name, timeout=seconds, files_metadata=True))
+    with hub_errors(f"not in the Hub cache, and {host}", seconds):
+        info = with_time_limit(
+            seconds, lambda: HfApi().model_info(name, timeout=seconds, files_metadata=True)
+        )
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
     files = needed_files(list(sizes))
     size = sum(sizes[file] for file in files)
     note(f"downloading the encoder {name} from {host}" + (f" ({size / 1e6:,.0f} MB)" if size else ""))
-    with explaining(f"the download stopped (run again to resume it): {host}", seconds), no_bars():
+    with hub_errors(f"the download stopped (run again to resume it): {host}", seconds), no_bars():
         folder = snapshot_download(name, allow_patterns=files)
         if POOLING not in files:
             with suppress(EntryNotFoundError):  # the cache remembers that there is no such file
@@ -126,7 +128,7 @@ def time_limit() -> float:
         return TIME_LIMIT
 
 
-def within(seconds: float, work: Callable[[], Result]) -> Result:
+def with_time_limit(seconds: float, work: Callable[[], Result]) -> Result:
     """The result of `work`, or a `TimeoutError` after so many seconds.
 
     The timeouts of HTTP libraries limit single reads: not the look-up of the host's name, and not an
@@ -151,7 +153,7 @@ def within(seconds: float, work: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def explaining(subject: str, seconds: float) -> Iterator[None]:
+def hub_errors(subject: str, seconds: float) -> Iterator[None]:
     """Turn errors of the network and of the Hub into a `HubError` about `subject`."""
     from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError
 
@@ -166,18 +168,18 @@ def explaining(subject: str, seconds: float) -> Iterator[None]:
             "no such file or folder, and no such model on the Hub (private ones require hf auth login)"
         ) from None
     except HfHubHTTPError as error:
-        raise HubError(f"{subject} answered: {one_line(error)}") from None
+        raise HubError(f"{subject} answered: {short_reason(error)}") from None
     except Exception as error:
         if not isinstance(error, OSError) and not type(error).__module__.startswith(NETWORK_LIBRARIES):
             raise
         if isinstance(error, TimeoutError) or "Timeout" in type(error).__name__:
             reason = f"did not answer within {seconds:g} s ({TIME_LIMIT_VARIABLE} sets the limit)"
         else:
-            reason = f"cannot be reached ({one_line(error)})"
+            reason = f"cannot be reached ({short_reason(error)})"
         raise HubError(f"{subject} {reason}") from None
 
 
-def one_line(error: BaseException) -> str:
+def short_reason(error: BaseException) -> str:
     """The message of an error, on one line and not too long."""
     return " ".join(str(error).split())[:200] or type(error).__name__
 

@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from transformers import AutoTokenizer
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.hub import one_line
+from treetop.features.encoders.hub import short_reason
 
 
 @contextmanager
@@ -36,20 +36,29 @@ def explaining(name: str, folder: Path) -> Iterator[None]:
         with quiet():
             yield
     except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
-        if "trust_remote_code" in str(error):
+        if brings_code(folder):
             raise TreetopError(
                 f"encoder {name!r} requires code from its repository, which treetop never runs: "
                 "choose one that the transformers library contains"
             ) from None
         raise TreetopError(
-            f"encoder {name!r}: cannot be read from this folder: {folder} ({one_line(error)})"
+            f"encoder {name!r}: cannot be read from this folder: {folder} ({short_reason(error)})"
         ) from None
 
 
+def brings_code(folder: Path) -> bool:
+    """Whether the configuration in a folder names Python code of its own repository."""
+    config = folder / "config.json"
+    return config.is_file() and '"auto_map"' in config.read_text("utf-8")
+
+
 def load_tokenizer(name: str, folder: Path) -> Any:
-    """The tokenizer of an encoder; it has a padding token. `name` is for error messages."""
+    """The tokenizer of an encoder; it has a padding token. `name` is for error messages.
+
+    With `trust_remote_code` unset, the library would ask on the terminal whether to run code.
+    """
     with explaining(name, folder):
-        tokenizer = AutoTokenizer.from_pretrained(folder)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise TreetopError(f"encoder {name!r}: its tokenizer is missing from {folder}")
     if tokenizer.pad_token_id is None:

@@ -55,13 +55,13 @@ def hub_name(name: str) -> str:
     return known_names().get(name.lower(), name)
 
 
-def similar_names(name: str) -> list[str]:
-    """Known names that `name` may be a misspelling of, the most similar first."""
+def similar_name(name: str) -> str | None:
+    """The known name that an unknown one is probably a misspelling of, if there is one."""
     known = known_names()
-    return [
-        spelling if spelling in NICKNAMES else known[spelling]
-        for spelling in get_close_matches(name.lower(), known, n=1, cutoff=0.8)
-    ]
+    if hub_name(name) in LISTED:
+        return None
+    similar = get_close_matches(name.lower(), known, n=1, cutoff=0.8)
+    return (similar[0] if similar[0] in NICKNAMES else known[similar[0]]) if similar else None
 
 
 def packaged_folder(name: str) -> Path | None:

@@ -93,7 +93,7 @@ def export(encoder: Any, folder: Path, quantize: bool) -> None:
     folder.mkdir(parents=True)
     encoder.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER))
     with silenced():
-        write_model(encoder, folder / MODEL)
+        write_onnx(encoder, folder / MODEL)
         if quantize:
             quantize_weights(folder / MODEL)
     strip_debugging_fields(folder / MODEL)
@@ -102,7 +102,7 @@ def export(encoder: Any, folder: Path, quantize: bool) -> None:
     (folder / FACTS).write_text(json.dumps(facts) + "\n")
 
 
-def write_model(encoder: Any, path: Path) -> None:
+def write_onnx(encoder: Any, path: Path) -> None:
     """Write an encoder as an ONNX file for any number and length of texts."""
     import torch
 

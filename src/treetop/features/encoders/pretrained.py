@@ -32,7 +32,7 @@ DROPOUTS = (
 def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     """The model in `folder`, in float32 and with this dropout; `name` is for error messages."""
     with explaining(name, folder):
-        config = AutoConfig.from_pretrained(folder)
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     check_is_encoder(name, config)
     for name in DROPOUTS:
         if isinstance(getattr(config, name, None), float | int):
@@ -43,7 +43,7 @@ def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
     with explaining(name, folder), random.fork_rng(devices=[]):
         manual_seed(0)
-        model = loader.from_pretrained(folder, config=config, dtype=float32)
+        model = loader.from_pretrained(folder, config=config, dtype=float32, trust_remote_code=False)
     model.config._name_or_path = ""  # or the saved model would contain a path of this machine
     return use_fused_attention(model)
 

@@ -10,7 +10,7 @@ from treetop.features.encoders.hub import (
     HubError,
     cached_folder,
     cached_names,
-    download,
+    download_encoder,
     is_complete,
     pooling_is_known,
 )
@@ -19,7 +19,7 @@ from treetop.features.encoders.names import (
     hub_name,
     known_names,
     packaged_folder,
-    similar_names,
+    similar_name,
 )
 from treetop.runtime.extras import install_command
 
@@ -38,7 +38,7 @@ def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
     the Hub.
     """
     path = Path(name)
-    if path.is_dir() and (is_complete(path) or name.lower() not in known_names()):
+    if name and path.is_dir() and (is_complete(path) or name.lower() not in known_names()):
         if (path / "encoder").is_dir() and (path / "labels.txt").is_file():
             inner = str(path / "encoder")
             raise TreetopError(f"encoder {name!r} is a treetop model: its encoder is {inner!r}")
@@ -52,7 +52,7 @@ def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
     if cached and pooling_is_known(cached):
         return cached
     try:
-        return download(on_hub, note)
+        return download_encoder(on_hub, note)
     except HubError as error:
         if cached:
             note(f"the Hub cache lacks the pooling of {on_hub}: using mean unless pooling is set")
@@ -73,17 +73,18 @@ def impossible_name(name: str) -> str | None:
 
 
 def alternatives(name: str) -> str:
-    """Sentences that end an error message: what may have been meant, and which encoders are at hand."""
-    installed = packaged_folder(MINILM) is not None
+    """The end of an error message: what may have been meant, and which encoders are at hand."""
+    similar, installed = similar_name(name), packaged_folder(MINILM) is not None
     at_hand = ["'minilm' (installed)"] if installed else []
     cached = cached_names()
     at_hand += [f"{other!r} (Hub cache)" for other in cached[:CACHED_NAMES_SHOWN]]
     if (more := len(cached) - CACHED_NAMES_SHOWN) > 0:
         at_hand.append(f"{more} others in the Hub cache")
+    packaged = "it" if hub_name(name) == MINILM else "'minilm'"
     sentences = [
-        *(f"Did you mean {other!r}?" for other in similar_names(name) if other != name),
-        f"Available without a download: {', '.join(at_hand)}." if at_hand else "",
-        "" if installed else f"{install_command('minilm')} adds 'minilm', which needs no network.",
-        "A folder or a file of word vectors works too.",
+        f" Did you mean {similar!r}?" if similar else "",
+        f" Available without a download: {', '.join(at_hand)}." if at_hand else "",
+        "" if installed else f" {install_command('minilm')} installs {packaged}.",
+        " A folder or a file of word vectors works too.",
     ]
-    return " ".join(["", *filter(None, sentences)])
+    return "".join(sentences)
