@@ -78,10 +78,10 @@ def test_fasttexts_binary_adds_parts_of_words(tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"red 1 2\nsky 1 x\n", ":2: not a word and its numbers"),
+        (b"red 1 2\nsky 1 x\n", ":2: not a word followed by numbers"),
         (b"red 1 2\nsky 1\n", ":2: 1 numbers instead of 2"),
-        (b"\n", "no word vectors in it"),
-        (word2vec_binary()[:-9], "the file is cut short"),
+        (b"\n", "contains no word vectors"),
+        (word2vec_binary()[:-9], "the file is truncated, at word 3 of 3"),
         (fasttext_binary()[:90], "not a readable fastText model"),
     ],
 )
