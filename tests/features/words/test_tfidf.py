@@ -12,7 +12,7 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import normalize
 
 from treetop.errors import TreetopError
-from treetop.features.words import tfidf, tokens, unicode
+from treetop.features.words import corpus, tfidf, tokens, unicode
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.settings.parts import Analyser
@@ -168,9 +168,9 @@ def test_side_by_side_is_what_scipy_makes(rng, threads):
 def test_streams_spools_and_threads_give_the_same(monkeypatch):
     analyser = Analyser(ngrams=(1, 3), min_df=2)
     _, expected = fit_tfidf([analyser], TEXTS * 20, 1)
-    monkeypatch.setattr(tokens, "BLOCK_BYTES_A_THREAD", 100)
-    monkeypatch.setattr(tokens, "SPOOL_BYTES", 500)
-    spool = tokens.Spool(100)
+    monkeypatch.setattr(corpus, "BLOCK_BYTES_PER_THREAD", 100)
+    monkeypatch.setattr(corpus, "SPOOL_BYTES", 500)
+    spool = corpus.Spool(100)
     block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
     spool.append(block)
     spool.append(block)

@@ -20,7 +20,7 @@ class PecosWords:
     def __init__(
         self, tokens: list[str], idf: np.ndarray, sizes: np.ndarray, grams: np.ndarray
     ) -> None:
-        """`sizes` is the number of tokens per feature; `grams`, their numbers, feature after feature."""
+        """`sizes` are the numbers of tokens per feature, `grams` the tokens of all features."""
         self.tokens, self.idf, self.sizes, self.grams = tokens, idf, sizes, grams
         self.numbers = {token: number for number, token in enumerate(tokens)}
         ends = np.cumsum(sizes)

@@ -1,8 +1,8 @@
 """The class and the lower case of every Unicode code point.
 
-The tables come from a file of the package instead of Python's `unicodedata`, so that a model splits text
-in the same way on every version of Python. `python -m treetop.features.words.unicode` regenerates the
-file.
+The tables come from a file of the package instead of Python's `unicodedata`, so that a model splits
+text in the same way on every version of Python. `python -m treetop.features.words.unicode` regenerates
+the file.
 """
 
 from __future__ import annotations
