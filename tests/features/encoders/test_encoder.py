@@ -19,13 +19,13 @@ from treetop.features.encoders.devices import (  # noqa: E402
 from treetop.features.encoders.transformer import Encoder  # noqa: E402
 
 TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 20, "nonsense words only", "fire"]
-# Weights that have no part in a mean of tokens, or that stay as they came.
+# Weights that do not affect the mean of the tokens, or that are not trained.
 UNUSED = ("pooler", "mask_emb", "seg_embed", "r_s_bias", "relative_attention_bias")
 ENCODERS = [family for family in FAMILIES if family not in ("gpt2", "bart")]
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_every_family_goes_the_same_way(tmp_path, family):
+def test_every_family_embeds_texts_and_learns(tmp_path, family):
     encoder = Encoder(save_encoder(tmp_path, family), max_length=32)
     vectors = encoder.embed_texts(TEXTS)
     assert vectors.shape == (5, encoder.width)
@@ -42,7 +42,7 @@ def test_every_family_goes_the_same_way(tmp_path, family):
 
 
 @pytest.mark.parametrize("family", ["bert", "t5", "xlnet", "mpnet"])
-def test_a_saved_encoder_is_the_same(tmp_path, family):
+def test_a_saved_encoder_gives_the_same_vectors(tmp_path, family):
     encoder = Encoder(save_encoder(tmp_path / "a", family))
     encoder.save(tmp_path / "b")
     again = Encoder(str(tmp_path / "b"))
@@ -79,15 +79,17 @@ def test_default_poolings(tmp_path):
 
 
 @pytest.mark.parametrize(("family", "limit"), [("bert", 64), ("roberta", 64), ("t5", 64)])
-def test_a_text_longer_than_the_model_is_cut(tmp_path, family, limit):
+def test_texts_longer_than_the_model_allows_are_truncated(tmp_path, family, limit):
     encoder = Encoder(save_encoder(tmp_path, family), max_length=1000)
     assert encoder.max_length == limit
     assert np.isfinite(encoder.embed_texts(["red " * 5000])).all()
 
 
-def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
+def test_token_ids_equal_those_of_the_tokenizer(rng, monkeypatch):
     monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 3)
-    monkeypatch.setattr(subwords, "CHARACTERS_PER_TOKEN", 2)  # every text is cut too short at first
+    monkeypatch.setattr(
+        subwords, "CHARACTERS_PER_TOKEN", 2
+    )  # every text is cut too short and tokenized again
     texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
     known = tokenizer()
     found = subwords.token_ids_of(known, texts, 12)
@@ -107,7 +109,7 @@ def test_many_tokens_are_mapped_from_disk(monkeypatch):
     np.testing.assert_array_equal(large.ptr, small.ptr)
 
 
-def test_padding_on_the_device(rng):
+def test_rows_are_padded_on_the_device(rng):
     rows = [rng.integers(1, 9, size).astype(np.int32) for size in (3, 1, 5)]
     ragged = subwords.Ragged(np.concatenate(rows), np.array([0, 3, 4, 9]))
     ids, mask = DeviceRagged(ragged, torch.device("cpu"), 0).padded(torch.tensor([2, 0]), 5, False)
@@ -116,14 +118,14 @@ def test_padding_on_the_device(rng):
     np.testing.assert_array_equal(mask, [[1] * 5, [1, 1, 1, 0, 0]])
 
 
-def test_batches_of_similar_length_hold_every_row_once(rng):
+def test_batches_by_length_contain_every_row_once(rng):
     lengths = rng.integers(1, 50, 200)
     batches = list(subwords.by_length(lengths, 300))
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(lengths[rows[0]] * rows.size <= 300 for rows in batches)
 
 
-def test_out_of_memory_halves_and_goes_on():
+def test_out_of_memory_halves_the_batch_and_continues():
     done = []
 
     def work(part):

@@ -26,6 +26,7 @@ from treetop.features.encoders.sources import find_encoder
 
 HOWTO = Path(__file__).parents[3] / "docs" / "howto" / "encoders.md"
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+CONFIG = '{"model_type": "bert"}'
 PIP = "pip install 'treetop-xmc[minilm]'"
 
 
@@ -92,7 +93,7 @@ def test_every_name_of_minilm_is_the_installed_package(package, name):
     assert find_encoder(name) == package
 
 
-def test_known_names_in_any_case_and_without_their_owner_are_names_on_the_hub():
+def test_short_names_in_any_case_stand_for_names_on_the_hub():
     assert hub_name("Multilingual-E5-small") == "intfloat/multilingual-e5-small"
     assert hub_name("bert-base-uncased") == "google-bert/bert-base-uncased"
     assert hub_name("baai/BGE-M3") == "BAAI/bge-m3"
@@ -120,7 +121,7 @@ def test_misspelt_names_are_recognized(name, expected):
     assert similar_name(name) == expected
 
 
-def test_a_folder_comes_before_a_known_name_if_it_holds_an_encoder(
+def test_a_folder_with_an_encoder_takes_precedence_over_a_known_name(
     encoder, package, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
@@ -157,10 +158,10 @@ def test_a_cached_encoder_without_its_pooling_is_used_with_a_note_when_offline(c
     assert notes == ["the Hub cache lacks the pooling of a/b: using mean unless pooling is set"]
 
 
-def test_what_is_in_the_cache_only_in_part_is_not_used(cache, encoder):
-    put_in_cache(cache, "a/configuration", files={"config.json": "{}", "tokenizer.json": "{}"})
+def test_incomplete_downloads_in_the_cache_are_not_used(cache, encoder):
+    put_in_cache(cache, "a/configuration", files={"config.json": CONFIG, "tokenizer.json": "{}"})
     index = json.dumps({"weight_map": {"w": "model-00001-of-00002.safetensors"}})
-    sharded = {"model.safetensors.index.json": index, "config.json": "{}", "vocab.txt": ""}
+    sharded = {"model.safetensors.index.json": index, "config.json": CONFIG, "vocab.txt": ""}
     snapshot = put_in_cache(cache, "a/sharded", files=sharded)
     for name in ("a/configuration", "a/sharded"):
         with pytest.raises(TreetopError, match="not in the Hub cache, and HF_HUB_OFFLINE forbids"):
@@ -169,9 +170,12 @@ def test_what_is_in_the_cache_only_in_part_is_not_used(cache, encoder):
     assert find_encoder("a/sharded") == snapshot
 
 
-def test_an_error_lists_what_is_at_hand(package, cache, encoder):
+def test_an_error_lists_the_available_encoders(package, cache, encoder):
     for letter in "fedcba":
         put_in_cache(cache, f"a/{letter}", source=encoder)
+    put_in_cache(
+        cache, "a/damaged", files={"config.json": "{", "model.safetensors": "", "vocab.txt": ""}
+    )
     decoder = {"config.json": '{"architectures": ["GPT2LMHeadModel"]}', "tokenizer.json": "{}"}
     put_in_cache(cache, "a/aa-decoder", files={**decoder, "model.safetensors": ""})
     with pytest.raises(TreetopError) as error:
@@ -195,7 +199,9 @@ def test_an_error_lists_what_is_at_hand(package, cache, encoder):
         ("", "'': no such file or folder. "),
     ],
 )
-def test_an_error_says_why_and_names_the_package_if_it_is_missing(no_package, cache, name, reason):
+def test_an_error_gives_the_reason_and_the_command_that_installs_minilm(
+    no_package, cache, name, reason
+):
     with pytest.raises(TreetopError) as error:
         find_encoder(name)
     assert reason in str(error.value)
@@ -217,14 +223,14 @@ def test_only_the_files_of_one_encoder_are_downloaded():
             needed_files(files)
 
 
-def test_the_time_limit_is_that_of_the_hubs_library(monkeypatch):
+def test_the_time_limit_can_be_raised(monkeypatch):
     monkeypatch.delenv("HF_HUB_ETAG_TIMEOUT", raising=False)
     assert time_limit() == TIME_LIMIT == 5
     monkeypatch.setenv("HF_HUB_ETAG_TIMEOUT", "30")
     assert time_limit() == 30
 
 
-def test_a_call_that_hangs_is_given_up():
+def test_a_call_that_hangs_is_abandoned():
     start = time.monotonic()
     with pytest.raises(TimeoutError):
         with_time_limit(0.1, lambda: time.sleep(3))
@@ -298,7 +304,7 @@ def test_an_encoder_is_downloaded_once(hub, encoder, tmp_path):
     assert find_in_process(address, tmp_path, "some/encoder")[0] == folder
 
 
-def test_the_hub_says_why_not(hub, tmp_path):
+def test_missing_gated_and_unusable_repositories_are_told_apart(hub, tmp_path):
     address = f"http://127.0.0.1:{hub.server_port}"
     missing, _, _, gated, _, gguf, *_ = find_in_process(
         address, tmp_path, "some/encodr", "some/gated", "some/gguf"
@@ -311,7 +317,7 @@ def test_the_hub_says_why_not(hub, tmp_path):
     assert "its repository on the Hub holds no encoder that the transformers library reads. " in gguf
 
 
-def test_a_hub_that_cannot_be_reached_or_does_not_answer_costs_seconds(tmp_path):
+def test_an_unreachable_hub_fails_within_seconds(tmp_path):
     with socket.socket() as black_hole:
         black_hole.bind(("127.0.0.1", 0))
         black_hole.listen()
@@ -324,7 +330,7 @@ def test_a_hub_that_cannot_be_reached_or_does_not_answer_costs_seconds(tmp_path)
     assert float(seconds) < 5
 
 
-def test_a_saved_model_carries_the_name_but_no_path_of_the_package(package, tmp_path):
+def test_a_saved_model_contains_the_name_but_no_path_of_the_package(package, tmp_path):
     texts, labels = documents(24)
     model = treetop.XRTransformer(encoder="all-MiniLM-L6-v2", **BRIEF, fine_tune=False)
     model.fit(texts, labels).save(tmp_path / "m")

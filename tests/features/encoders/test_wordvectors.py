@@ -38,7 +38,7 @@ def fasttext_binary(shortest=3, longest=4, buckets=7) -> bytes:
 
 
 @pytest.mark.parametrize("content", [lines("3 3\n"), lines(""), word2vec_binary()])
-def test_every_form_is_read(tmp_path, content):
+def test_every_format_is_read(tmp_path, content):
     (tmp_path / "v").write_bytes(content)
     made = WordVectors.load(tmp_path / "v")
     assert made.words == WORDS
@@ -49,7 +49,7 @@ def test_every_form_is_read(tmp_path, content):
     np.testing.assert_array_equal(again.vectors, VECTORS)
 
 
-def test_a_text_is_the_mean_of_its_words():
+def test_the_vector_of_a_text_is_the_mean_of_its_words():
     made = WordVectors(WORDS, VECTORS)
     found = made.embed_texts(["Red sky, GRÜN!", "unknown", ""])
     np.testing.assert_allclose(found[0], VECTORS[[0, 2, 1]].mean(axis=0))
@@ -63,7 +63,7 @@ def test_a_word_may_contain_spaces(tmp_path):
     np.testing.assert_array_equal(made.vectors, [[1, 2], [3, 4]])
 
 
-def test_fasttexts_binary_adds_parts_of_words(tmp_path):
+def test_binary_fasttext_models_include_subwords(tmp_path):
     (tmp_path / "v.bin").write_bytes(fasttext_binary())
     made = WordVectors.load(tmp_path / "v.bin")
     assert made.words == WORDS
@@ -85,13 +85,13 @@ def test_fasttexts_binary_adds_parts_of_words(tmp_path):
         (fasttext_binary()[:90], "not a readable fastText model"),
     ],
 )
-def test_broken_files(tmp_path, content, message):
+def test_damaged_files_are_refused(tmp_path, content, message):
     (tmp_path / "v").write_bytes(content)
     with pytest.raises(TreetopError, match=message):
         WordVectors.load(tmp_path / "v")
 
 
-def test_words_and_word_vectors_need_no_torch(tmp_path):
+def test_a_model_with_word_vectors_saves_and_loads(tmp_path):
     (tmp_path / "v").write_bytes(lines(""))
     texts, labels = ["red sky", "grün", "red", "sky"] * 3, [["a"], ["b"], ["a"], ["c"]] * 3
     settings = {"encoder": str(tmp_path / "v")}

@@ -19,7 +19,7 @@ POOLING = "1_Pooling/config.json"
 # Weights as the transformers library looks for them, in order of preference.
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json")
 PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
-TOKENIZERS = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+TOKENIZERS = ("tokenizer*.json", "vocab.txt", "vocab.json", "*.model")
 NETWORK_LIBRARIES = ("huggingface_hub", "httpx", "requests", "urllib3")
 TEXT_FILES = (".json", ".txt", ".model", ".codes")
 
@@ -30,15 +30,23 @@ class HubError(Exception):
 
 def is_complete(folder: Path) -> bool:
     """Whether a folder holds a configuration, weights and a tokenizer."""
-    if not (folder / "config.json").is_file():
+    if not read_json(folder / "config.json"):
         return False
     weights = next((name for name in WEIGHTS + PICKLED_WEIGHTS if (folder / name).is_file()), None)
     if weights is None or not any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
         return False
     if not weights.endswith(".index.json"):
         return True
-    shards = json.loads((folder / weights).read_text("utf-8"))["weight_map"].values()
+    shards = read_json(folder / weights).get("weight_map", {}).values()
     return all((folder / shard).is_file() for shard in shards)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file; empty if the file is damaged."""
+    try:
+        return dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def cached_folder(name: str) -> Path | None:
@@ -75,8 +83,7 @@ def cached_names() -> list[str]:
 
 def generates(folder: Path) -> bool:
     """Whether a folder holds a decoder, such as GPT-2, by the architectures it names."""
-    config = json.loads((folder / "config.json").read_text("utf-8"))
-    architectures = config.get("architectures") or []
+    architectures = read_json(folder / "config.json").get("architectures") or []
     return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures)
 
 
@@ -106,7 +113,7 @@ def download_encoder(name: str, note: Callable[[str], None]) -> Path:
 
 
 def needed_files(files: list[str]) -> list[str]:
-    """The files of a repository that an encoder is read from: weights in one format, no subfolders."""
+    """The files of a repository that an encoder consists of, with the weights in one format only."""
     top = [file for file in files if "/" not in file]
     for single, index in (WEIGHTS, PICKLED_WEIGHTS):
         prefix, suffix = os.path.splitext(single)
@@ -121,7 +128,7 @@ def needed_files(files: list[str]) -> list[str]:
 
 
 def time_limit() -> float:
-    """Seconds to wait for an answer of the Hub."""
+    """Seconds to wait for an answer from the Hub."""
     try:
         return float(os.environ[TIME_LIMIT_VARIABLE])
     except (KeyError, ValueError):
@@ -129,10 +136,10 @@ def time_limit() -> float:
 
 
 def with_time_limit(seconds: float, work: Callable[[], Result]) -> Result:
-    """The result of `work`, or a `TimeoutError` after so many seconds.
+    """Return the result of `work`, or raise a `TimeoutError` after this many seconds.
 
-    The timeouts of HTTP libraries limit single reads: not the look-up of the host's name, and not an
-    answer that arrives byte by byte.
+    The timeouts of HTTP libraries limit single reads, but neither DNS look-ups nor responses that
+    arrive byte by byte.
     """
     outcome: Queue[tuple[Result | None, BaseException | None]] = Queue()
 

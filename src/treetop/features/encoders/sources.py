@@ -1,4 +1,4 @@
-"""From the name of an encoder to the folder that holds it, or an error that says what else there is."""
+"""Finds the folder of an encoder by its name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CACHED_NAMES_SHOWN = 4
 
 
 def ignore(_: str) -> None:
-    """Drop a note."""
+    """Ignore a note."""
 
 
 def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
@@ -61,7 +61,7 @@ def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
 
 
 def impossible_name(name: str) -> str | None:
-    """Why a name that is no folder cannot be one on the Hub either; None if it can be."""
+    """Why a name that is not a folder cannot be a name on the Hub; None if it can be one."""
     from huggingface_hub.errors import HFValidationError
     from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
 
@@ -73,7 +73,7 @@ def impossible_name(name: str) -> str | None:
 
 
 def alternatives(name: str) -> str:
-    """The end of an error message: what may have been meant, and which encoders are at hand."""
+    """The end of an error message: a similar name, and the encoders that are available."""
     similar, installed = similar_name(name), packaged_folder(MINILM) is not None
     at_hand = ["'minilm' (installed)"] if installed else []
     cached = cached_names()
