@@ -69,6 +69,5 @@ def test_a_linear_score_of_vectors_carries_over_to_the_dense_half(rng, centered)
     center = center_of(vectors) if centered else None
     half = cat(sp.csr_matrix((4, 0), dtype=np.float32), vectors, 0.35, center).dense
     shifted_weight, shifted_bias = on_dense_half(weight, bias, vectors, 0.35, center)
-    np.testing.assert_allclose(
-        half @ shifted_weight.T + shifted_bias, vectors @ weight.T + bias, atol=1e-4
-    )
+    scores = half @ shifted_weight.T + shifted_bias
+    np.testing.assert_allclose(scores, vectors @ weight.T + bias, atol=1e-4)

@@ -19,9 +19,8 @@ def outputs(model, mask):
     if mask is not None:
         vectors = vectors * mask[..., None]
     vectors.square().sum().backward()
-    return vectors.detach(), {
-        name: w.grad for name, w in model.named_parameters() if w.grad is not None
-    }
+    gradients = {name: w.grad for name, w in model.named_parameters() if w.grad is not None}
+    return vectors.detach(), gradients
 
 
 @pytest.mark.parametrize("padded", [True, False])

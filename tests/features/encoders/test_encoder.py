@@ -45,27 +45,29 @@ def test_every_family_embeds_texts_and_learns(tmp_path, family):
 def test_a_saved_encoder_gives_the_same_vectors(tmp_path, family):
     encoder = Encoder(save_encoder(tmp_path / "a", family))
     encoder.save(tmp_path / "b")
-    again = Encoder(str(tmp_path / "b"))
-    assert again.pooling == encoder.pooling
-    np.testing.assert_array_equal(again.embed_texts(TEXTS), encoder.embed_texts(TEXTS))
+    restored = Encoder(str(tmp_path / "b"))
+    assert restored.pooling == encoder.pooling
+    np.testing.assert_array_equal(restored.embed_texts(TEXTS), encoder.embed_texts(TEXTS))
 
 
 def test_poolings_by_hand(tmp_path):
     folder = save_encoder(tmp_path)
     ids = torch.tensor([[1, 5, 2, 0, 0], [1, 6, 7, 8, 2]])
     mask = (ids != 0).long()
-    made = {}
+    pooled = {}
     for pooling in ("mean", "cls", "last", "pooler"):
         encoder = Encoder(folder, pooling).eval()
         with torch.inference_mode():
             output = encoder.model(input_ids=ids, attention_mask=mask)
-            made[pooling] = encoder(ids, mask), encoder(ids[1:], None)
+            pooled[pooling] = encoder(ids, mask), encoder(ids[1:], None)
     tokens = output.last_hidden_state
-    torch.testing.assert_close(made["cls"][0], tokens[:, 0])
-    torch.testing.assert_close(made["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
-    torch.testing.assert_close(made["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)]))
-    torch.testing.assert_close(made["pooler"][0], output.pooler_output)
-    for with_mask, without in made.values():
+    torch.testing.assert_close(pooled["cls"][0], tokens[:, 0])
+    torch.testing.assert_close(pooled["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
+    torch.testing.assert_close(
+        pooled["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)])
+    )
+    torch.testing.assert_close(pooled["pooler"][0], output.pooler_output)
+    for with_mask, without in pooled.values():
         torch.testing.assert_close(with_mask[1:], without, atol=1e-5, rtol=1e-4)
 
 
@@ -87,15 +89,14 @@ def test_texts_longer_than_the_model_allows_are_truncated(tmp_path, family, limi
 
 def test_token_ids_equal_those_of_the_tokenizer(rng, monkeypatch):
     monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 3)
-    monkeypatch.setattr(
-        subwords, "CHARACTERS_PER_TOKEN", 2
-    )  # every text is cut too short and tokenized again
+    # every text is cut too short and tokenized again
+    monkeypatch.setattr(subwords, "CHARACTERS_PER_TOKEN", 2)
     texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
     known = tokenizer()
-    found = subwords.token_ids_of(known, texts, 12)
+    ragged = subwords.token_ids_of(known, texts, 12)
     for number, text in enumerate(texts):
         expected = known(text, truncation=True, max_length=12)["input_ids"]
-        assert found.ids[found.ptr[number] : found.ptr[number + 1]].tolist() == expected
+        assert ragged.ids[ragged.ptr[number] : ragged.ptr[number + 1]].tolist() == expected
 
 
 def test_many_tokens_are_mapped_from_disk(monkeypatch):
@@ -146,9 +147,9 @@ def test_bfloat16_keeps_the_float32_weights(tmp_path):
     encoder.compute = torch.bfloat16
     near = encoder.embed_texts(TEXTS)
     np.testing.assert_allclose(near, exact, atol=0.05)
-    whole = Encoder(encoder_folder).to(torch.bfloat16)
-    whole.compute = torch.bfloat16
-    np.testing.assert_array_equal(near, whole.embed_texts(TEXTS))
+    converted = Encoder(encoder_folder).to(torch.bfloat16)
+    converted.compute = torch.bfloat16
+    np.testing.assert_array_equal(near, converted.embed_texts(TEXTS))
     assert not np.array_equal(near, exact)
     assert next(encoder.model.parameters()).dtype == torch.float32
 

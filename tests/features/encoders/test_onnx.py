@@ -57,10 +57,10 @@ def test_a_model_predicts_without_torch(tmp_path, capsys):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    again = treetop.load(str(tmp_path / "o"))
-    assert done.stdout.strip() == again.predict(texts[:1], 1)[0][0][0]
-    again.save(tmp_path / "p")
-    assert treetop.load(str(tmp_path / "p")).predict(texts[:3]) == again.predict(texts[:3])
+    exported = treetop.load(str(tmp_path / "o"))
+    assert done.stdout.strip() == exported.predict(texts[:1], 1)[0][0][0]
+    exported.save(tmp_path / "p")
+    assert treetop.load(str(tmp_path / "p")).predict(texts[:3]) == exported.predict(texts[:3])
     with pytest.raises(TreetopError, match="holds no transformer encoder to export"):
         export_model(tmp_path / "o", tmp_path / "q", True, None)
     with pytest.raises(TreetopError, match="cannot be trained"):
