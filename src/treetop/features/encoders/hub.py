@@ -30,18 +30,18 @@ class HubError(Exception):
 
 def is_complete(folder: Path) -> bool:
     """Whether a folder holds a configuration, weights and a tokenizer."""
-    if not read_json(folder / "config.json"):
+    if not json_object(folder / "config.json"):
         return False
     weights = next((name for name in WEIGHTS + PICKLED_WEIGHTS if (folder / name).is_file()), None)
     if weights is None or not any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
         return False
     if not weights.endswith(".index.json"):
         return True
-    shards = read_json(folder / weights).get("weight_map", {}).values()
+    shards = json_object(folder / weights).get("weight_map", {}).values()
     return all((folder / shard).is_file() for shard in shards)
 
 
-def read_json(path: Path) -> dict[str, Any]:
+def json_object(path: Path) -> dict[str, Any]:
     """The object in a JSON file; empty if the file is damaged."""
     try:
         return dict(json.loads(path.read_text("utf-8")))
@@ -83,7 +83,7 @@ def cached_names() -> list[str]:
 
 def generates(folder: Path) -> bool:
     """Whether a folder holds a decoder, such as GPT-2, by the architectures it names."""
-    architectures = read_json(folder / "config.json").get("architectures") or []
+    architectures = json_object(folder / "config.json").get("architectures") or []
     return any(name.endswith(("ForCausalLM", "LMHeadModel")) for name in architectures)
 
 
