@@ -36,9 +36,9 @@ def both(words, vectors):
     return FeatureMap(widths, words, EncoderHandle.holding(vectors, 16), dense_weight=0.5)
 
 
-def assert_equal(made, expected):
-    np.testing.assert_array_equal(made.sparse.toarray(), expected.sparse.toarray())
-    np.testing.assert_array_equal(made.dense, expected.dense)
+def assert_equal(actual, expected):
+    np.testing.assert_array_equal(actual.sparse.toarray(), expected.sparse.toarray())
+    np.testing.assert_array_equal(actual.dense, expected.dense)
 
 
 def test_join_is_cat_with_the_weight_and_the_center_of_the_map(both, rng):
@@ -49,7 +49,7 @@ def test_join_is_cat_with_the_weight_and_the_center_of_the_map(both, rng):
     assert_equal(centered.join(tfidf, dnn), cat(tfidf, dnn, 0.5, center_of(dnn)))
 
 
-def test_centered_on_makes_a_new_map_and_leaves_the_old_one_as_it_was(both, rng):
+def test_centered_on_returns_a_new_map_and_keeps_the_old_one(both, rng):
     dnn = rng.standard_normal((6, 3)).astype(np.float32)
     centered = both.centered_on(dnn)
     assert both.center is None
@@ -60,27 +60,27 @@ def test_centered_on_makes_a_new_map_and_leaves_the_old_one_as_it_was(both, rng)
     assert centered.encoder is both.encoder
 
 
-def test_features_of_texts_are_words_and_vectors_joined(both, words, vectors):
+def test_features_of_texts_join_tfidf_and_vectors(both, words, vectors):
     tfidf, dnn = words.transform(UNSEEN, 1), vectors.embed_texts(UNSEEN)
     assert_equal(both.of_texts(iter(UNSEEN), RUNTIME), both.join(tfidf, dnn))
     centered = both.centered_on(vectors.embed_texts(TEXTS))
     assert_equal(centered.of_texts(UNSEEN, RUNTIME), centered.join(tfidf, dnn))
 
 
-def test_without_an_encoder_the_features_are_the_words_alone(words):
-    made = FeatureMap((words.features, 0), words).of_texts(UNSEEN, RUNTIME)
-    assert made.widths == (words.features, 0)
-    np.testing.assert_array_equal(made.sparse.toarray(), words.transform(UNSEEN, 1).toarray())
+def test_without_an_encoder_the_features_are_sparse_only(words):
+    actual = FeatureMap((words.features, 0), words).of_texts(UNSEEN, RUNTIME)
+    assert actual.widths == (words.features, 0)
+    np.testing.assert_array_equal(actual.sparse.toarray(), words.transform(UNSEEN, 1).toarray())
 
 
-def test_a_map_that_does_not_see_words_has_the_dense_half_alone(words, vectors):
+def test_a_map_without_words_has_the_dense_half_only(words, vectors):
     handle = EncoderHandle.holding(vectors, 16)
-    made = FeatureMap((0, 3), words, handle, sees_words=False).of_texts(UNSEEN, RUNTIME)
-    assert made.widths == (0, 3)
+    actual = FeatureMap((0, 3), words, handle, sees_words=False).of_texts(UNSEEN, RUNTIME)
+    assert actual.widths == (0, 3)
     dnn = vectors.embed_texts(UNSEEN)
     lengths = np.linalg.norm(dnn, axis=1, keepdims=True)
     expected = np.divide(dnn, lengths, out=np.zeros_like(dnn), where=lengths > 0)
-    np.testing.assert_allclose(made.dense, expected, rtol=1e-6)
+    np.testing.assert_allclose(actual.dense, expected, rtol=1e-6)
 
 
 def test_a_map_of_matrices_refuses_texts():
@@ -91,11 +91,11 @@ def test_a_map_of_matrices_refuses_texts():
     assert str(error.value) == "this model was trained on a feature matrix, not on text"
 
 
-def test_weights_of_a_head_are_moved_with_the_weight_and_the_center_of_the_map(both, rng):
+def test_weights_of_a_head_follow_the_dense_weight_and_the_center(both, rng):
     dnn = rng.standard_normal((6, 3)).astype(np.float32)
     weight, bias = rng.standard_normal((2, 3)).astype(np.float32), np.array([1, -1], np.float32)
     for feature_map in (both, both.centered_on(dnn)):
-        made = feature_map.on_dense_half(weight, bias, dnn)
+        actual = feature_map.on_dense_half(weight, bias, dnn)
         expected = on_dense_half(weight, bias, dnn, 0.5, feature_map.center)
-        for values, others in zip(made, expected, strict=True):
+        for values, others in zip(actual, expected, strict=True):
             np.testing.assert_array_equal(values, others)

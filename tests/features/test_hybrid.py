@@ -8,12 +8,12 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import cat, center_of, features, on_dense_half, unit_rows
 
 
-def test_unsorted_and_duplicate_indices_are_put_right_and_the_input_is_left_alone():
+def test_indices_are_sorted_and_summed_in_a_copy():
     messy = sp.csr_matrix((np.array([1.0, 2.0, 4.0]), np.array([3, 1, 3]), np.array([0, 3])), (1, 5))
     before = messy.indices.copy()
-    made = features(messy)
-    assert made.sparse.indices.tolist() == [1, 3]
-    assert made.sparse.data.tolist() == [2.0, 5.0]
+    actual = features(messy)
+    assert actual.sparse.indices.tolist() == [1, 3]
+    assert actual.sparse.data.tolist() == [2.0, 5.0]
     np.testing.assert_array_equal(messy.indices, before)
 
 
@@ -24,7 +24,7 @@ def test_squared_norms(rng):
     np.testing.assert_allclose(features(X, dense).squared_norms(), expected, rtol=1e-5)
 
 
-def test_cat_scales_both_halves_and_keeps_empty_ones_finite():
+def test_cat_scales_both_halves_and_keeps_rows_of_zeros():
     X = sp.csr_matrix(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32))
     both = cat(X, np.array([[0.0, 0.0], [0.0, 2.0]], np.float32))
     np.testing.assert_allclose(both.sparse.toarray(), [[0.6, 0.8], [0, 0]], rtol=1e-6)
@@ -40,27 +40,27 @@ def test_cat_scales_both_halves_and_keeps_empty_ones_finite():
         (None, None, "no features"),
     ],
 )
-def test_errors(sparse, dense, message):
+def test_invalid_features_are_refused(sparse, dense, message):
     with pytest.raises(TreetopError, match=message):
         features(sparse, dense)
 
 
-def test_phi_cat_with_a_center_and_a_weight(rng):
+def test_cat_with_a_center_and_a_weight(rng):
     tfidf = sp.random(6, 8, 0.5, "csr", np.float32, rng)
     dnn = rng.standard_normal((6, 4)).astype(np.float32) + 3
     dnn[2] = 0
     center = center_of(dnn)
-    made = cat(tfidf, dnn, 0.5, center)
+    actual = cat(tfidf, dnn, 0.5, center)
     unit = dnn / np.maximum(np.linalg.norm(dnn, axis=1, keepdims=True), 1e-12)
     np.testing.assert_allclose(center, unit.mean(axis=0), atol=1e-6)
     moved = unit - center
     expected = 0.5 * moved / np.linalg.norm(moved, axis=1, keepdims=True)
-    expected[2] = 0  # a document without a vector stays without
-    np.testing.assert_allclose(made.dense, expected, atol=1e-5)
+    expected[2] = 0  # a row of zeros stays zero
+    np.testing.assert_allclose(actual.dense, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("centered", [False, True])
-def test_a_score_of_vectors_is_found_again_on_the_dense_half(rng, centered):
+def test_a_linear_score_of_vectors_carries_over_to_the_dense_half(rng, centered):
     # Two opposite directions: all vectors are as long, and as far from their center.
     side = rng.standard_normal(6).astype(np.float32)
     vectors = 3 * unit_rows(np.array([1 + side, 1 - side, 1 + side, 1 - side]))
@@ -68,5 +68,6 @@ def test_a_score_of_vectors_is_found_again_on_the_dense_half(rng, centered):
     bias = rng.standard_normal(5).astype(np.float32)
     center = center_of(vectors) if centered else None
     half = cat(sp.csr_matrix((4, 0), dtype=np.float32), vectors, 0.35, center).dense
-    moved, more = on_dense_half(weight, bias, vectors, 0.35, center)
-    np.testing.assert_allclose(half @ moved.T + more, vectors @ weight.T + bias, atol=1e-4)
+    shifted_weight, shifted_bias = on_dense_half(weight, bias, vectors, 0.35, center)
+    scores = half @ shifted_weight.T + shifted_bias
+    np.testing.assert_allclose(scores, vectors @ weight.T + bias, atol=1e-4)

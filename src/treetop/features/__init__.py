@@ -1,1 +1,1 @@
-"""Text to features."""
+"""Features of documents: TF-IDF, encoders, and both side by side."""

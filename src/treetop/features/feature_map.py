@@ -1,4 +1,4 @@
-"""Φ_cat: from texts to features, the same in fine-tuning, in ranking and in prediction."""
+"""Φ_cat: texts to features, the same way in fine-tuning, ranking and prediction."""
 
 from __future__ import annotations
 
@@ -19,37 +19,41 @@ class Vectoriser(Protocol):
     """Φ_tfidf: texts to sparse rows of length 1."""
 
     @property
-    def kind(self) -> str: ...  # noqa: D102
+    def kind(self) -> str:
+        """The class, as config.json names it."""
+
     @property
-    def features(self) -> int: ...  # noqa: D102
+    def features(self) -> int:
+        """Number of features."""
+
     def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
-        """float32 CSR, one row per text, features ascending in each row."""
+        """float32 CSR, texts x features, with ascending indices in each row."""
 
     def feature_name(self, feature: int) -> str:
         """The n-gram of a feature."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything that was learned, as named arrays."""
+        """Everything that was learned, as arrays by name."""
 
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """What makes features of texts. One that has neither words nor an encoder takes matrices only."""
+    """Makes the features of texts. Without words and encoder, a model takes feature matrices only."""
 
-    widths: tuple[int, int]  # columns of the sparse and of the dense half
+    widths: tuple[int, int]  # columns of the sparse and the dense half
     words: Vectoriser | None = None
     encoder: EncoderHandle | None = None
-    dense_weight: float = 1.0  # length of the encoder's half of Φ_cat
-    center: np.ndarray | None = None  # subtracted from that half first
-    sees_words: bool = True  # False: the rankers see the encoder's half alone
+    dense_weight: float = 1.0  # length of the rows of the dense half
+    center: np.ndarray | None = None  # float32, subtracted from the dense half before it is scaled
+    sees_words: bool = True  # False: the rankers use the dense half only
 
     @property
     def reads_texts(self) -> bool:
-        """Whether texts can be given, and not only features."""
+        """Whether the map takes texts, and not only feature matrices."""
         return self.words is not None or self.encoder is not None
 
     def of_texts(self, texts: Iterable[str], runtime: Runtime) -> Features:
-        """Φ_cat of texts; the sparse half alone for a model without an encoder."""
+        """Φ_cat of texts; the sparse half only if there is no encoder."""
         if not self.reads_texts:
             raise TreetopError("this model was trained on a feature matrix, not on text")
         assert self.words is not None
@@ -61,15 +65,18 @@ class FeatureMap:
 
     def join(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
         """Φ_cat from Φ_tfidf and Φ_dnn: both halves scaled row by row, then placed side by side."""
-        seen = tfidf if self.sees_words else tfidf[:, :0]
-        return cat(seen, vectors, self.dense_weight, self.center)
+        sparse = tfidf if self.sees_words else tfidf[:, :0]
+        return cat(sparse, vectors, self.dense_weight, self.center)
 
     def centered_on(self, vectors: np.ndarray) -> FeatureMap:
-        """The map that subtracts the mean of these vectors from the encoder's half."""
+        """This map with the mean of these vectors as the center."""
         return replace(self, center=center_of(vectors))
 
     def on_dense_half(
         self, weight: np.ndarray, bias: np.ndarray, vectors: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """A linear score of Φ_dnn, learned on `vectors`, as weights of the half that `join` makes."""
+        """Weights and bias for the dense half, equivalent to a linear score of Φ_dnn.
+
+        `vectors` are those on which the score was learned.
+        """
         return on_dense_half(weight, bias, vectors, self.dense_weight, self.center)

@@ -1,4 +1,4 @@
-"""What estimators are given as documents: texts, or a matrix of features."""
+"""The documents passed to an estimator: texts, or a matrix of features."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from treetop.features.hybrid import Features, features
 
 
 def is_text(X: Any) -> bool:
-    """Whether X is a collection of strings and not of numbers."""
+    """Whether X is a collection of texts; False for matrices of features."""
     if isinstance(X, str):
-        raise TreetopError("X is one string: give a list of texts")
+        raise TreetopError("X is one string: pass a list of texts")
     if isinstance(X, Features) or sp.issparse(X):
         return False
     if isinstance(X, np.ndarray):
@@ -23,7 +23,7 @@ def is_text(X: Any) -> bool:
 
 
 def read_features(X: Any) -> Features:
-    """Features from a matrix: sparse, an array, or both as `Features`."""
+    """Features from a sparse matrix, a dense array (documents x features), or `Features`."""
     if isinstance(X, Features):
         return X
     if sp.issparse(X):
@@ -34,6 +34,6 @@ def read_features(X: Any) -> Features:
     if array.ndim != 2:
         raise TreetopError(
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be a "
-            "list of texts or a matrix with a row a document"
+            "list of texts or a matrix with one row per document"
         )
     return features(dense=array.astype(np.float32))

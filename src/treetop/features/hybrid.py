@@ -1,4 +1,4 @@
-"""Document features: sparse, dense, or both side by side (Φ_cat), kept as a pair to the end."""
+"""Document features: sparse, dense, or both side by side (Φ_cat), stored as a pair of matrices."""
 
 from __future__ import annotations
 
@@ -25,35 +25,34 @@ class Features:
 
     @property
     def widths(self) -> tuple[int, int]:
-        """Columns of the sparse and of the dense half."""
+        """Columns of the sparse and the dense half."""
         return int(self.sparse.shape[1]), int(self.dense.shape[1])
 
     @property
     def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """What kernels take: indptr, indices, data, dense."""
+        """The arrays that kernels take: indptr, indices, data, dense."""
         return self.sparse.indptr, self.sparse.indices, self.sparse.data, self.dense
 
     def __getitem__(self, rows: Any) -> Features:
         return features(self.sparse[rows], self.dense[rows])
 
     def squared_norms(self) -> np.ndarray:
-        """‖x‖² of each row, float32."""
+        """‖x‖² of each row, both halves together: float32."""
         squares = np.einsum("ij,ij->i", self.dense, self.dense)
-        filled = np.flatnonzero(np.diff(self.sparse.indptr))
-        if filled.size:
-            sums = np.add.reduceat(self.sparse.data**2, self.sparse.indptr[filled])
-            squares[filled] += sums.astype(np.float32)
+        nonempty = np.flatnonzero(np.diff(self.sparse.indptr))
+        if nonempty.size:
+            sums = np.add.reduceat(self.sparse.data**2, self.sparse.indptr[nonempty])
+            squares[nonempty] += sums.astype(np.float32)
         return np.asarray(squares, np.float32)
 
 
 def features(sparse: Any = None, dense: Any = None) -> Features:
-    """Features from any scipy matrix, any array, or both; checked and brought into one form.
+    """Features from any scipy matrix, any array or both, checked and in canonical form.
 
-    Unsorted and duplicate indices are put right. NaN, infinity and a disagreement in the number of
-    rows are errors.
+    Indices are sorted and duplicates summed. NaN, infinity and different numbers of rows are errors.
     """
     if sparse is None and dense is None:
-        raise TreetopError("no features: give a sparse matrix, a dense array or both")
+        raise TreetopError("no features: pass a sparse matrix, a dense array or both")
     if sparse is None:
         sparse = sp.csr_matrix((len(dense), 0), dtype=np.float32)
     if dense is None:
@@ -61,35 +60,30 @@ def features(sparse: Any = None, dense: Any = None) -> Features:
     sparse, dense = canonical(sparse), np.ascontiguousarray(dense, np.float32)
     if dense.ndim != 2 or dense.shape[0] != sparse.shape[0]:
         raise TreetopError(
-            f"sparse features have {sparse.shape[0]} rows, dense ones have shape {dense.shape}"
+            f"sparse features have {sparse.shape[0]} rows, but dense features have shape {dense.shape}"
         )
     for half, name in ((sparse.data, "sparse"), (dense, "dense")):
         if not np.isfinite(half).all():
-            raise TreetopError(f"{name} features contain NaN or infinity: clean them first")
+            raise TreetopError(f"{name} features contain NaN or infinity: remove them first")
     return Features(sparse, dense)
 
 
 def canonical(matrix: Any) -> sp.csr_matrix:
-    """float32 CSR with ascending, unique int32 indices. The matrix passed in is left as it was."""
-    made = sp.csr_matrix(matrix)
-    made = sp.csr_matrix(
-        (made.data.astype(np.float32, copy=False), made.indices, made.indptr), shape=made.shape
-    )
-    if not made.has_canonical_format:
-        made = made.copy()
-        made.sum_duplicates()
-    made.indices = made.indices.astype(np.int32, copy=False)
-    made.indptr = made.indptr.astype(np.int64, copy=False)
-    return made
+    """float32 CSR with ascending, unique int32 indices. Does not modify `matrix`."""
+    csr = sp.csr_matrix(matrix)
+    csr = sp.csr_matrix((csr.data.astype(np.float32, copy=False), csr.indices, csr.indptr), csr.shape)
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    return raw_csr(csr.data, csr.indices.astype(np.int32, copy=False), csr.indptr, csr.shape)
 
 
 def cat(
     tfidf: sp.csr_matrix, dnn: np.ndarray, dense_weight: float = 1.0, center: np.ndarray | None = None
 ) -> Features:
-    """Φ_cat: both halves scaled to length 1 a row, the dense one times `dense_weight`.
+    """Φ_cat: the rows of both halves scaled to length 1, the dense half multiplied by `dense_weight`.
 
-    With `center`, that is subtracted from the dense half, which is then scaled again. A row that is
-    empty on one side stays zero there.
+    With `center`, the scaled dense half is centered and scaled again. Rows of zeros stay zero.
     """
     pair = features(tfidf, dnn)
     sparse_norms = np.sqrt(Features(pair.sparse, pair.dense[:, :0]).squared_norms())
@@ -102,13 +96,13 @@ def cat(
 
 
 def unit_rows(dense: np.ndarray) -> np.ndarray:
-    """Rows scaled to length 1; zeros stay."""
+    """Rows scaled to length 1: float32. Rows of zeros stay zero."""
     norms = np.linalg.norm(dense, axis=1, keepdims=True)
     return np.asarray(dense / np.maximum(norms, 1e-12), np.float32)
 
 
 def center_of(dnn: np.ndarray) -> np.ndarray:
-    """The mean of the rows scaled to length 1: what all documents have in common."""
+    """The mean of the rows after scaling them to length 1: float32."""
     return np.asarray(unit_rows(dnn).mean(axis=0, dtype=np.float64), np.float32)
 
 
@@ -119,22 +113,23 @@ def on_dense_half(
     dense_weight: float,
     center: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Weights of a linear score of Φ_dnn, and its bias, as weights of the dense half that `cat` makes.
+    """Weights and bias for the dense half that `cat` makes, equivalent to a linear score of Φ_dnn.
 
-    The half has lost the length of each document's vector; the mean of those in `dnn` stands for it.
+    `weight` is labels x width, `bias` has one entry per label. `cat` discards the length of each
+    document's vector; the mean length of those in `dnn` is used for all documents.
     """
     length = np.linalg.norm(dnn, axis=1).mean(dtype=np.float64)
     if center is None:
         return np.float32(length / dense_weight) * weight, bias
     spread = np.linalg.norm(unit_rows(dnn) - center, axis=1).mean(dtype=np.float64)
-    moved = bias + np.float32(length) * (weight @ center)
-    return np.float32(length * spread / dense_weight) * weight, moved
+    shifted_bias = bias + np.float32(length) * (weight @ center)
+    return np.float32(length * spread / dense_weight) * weight, shifted_bias
 
 
 def raw_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> sp.csr_matrix:
-    """CSR that keeps the integer types given: scipy would narrow a small indptr to int32."""
-    made = sp.csr_matrix(shape, dtype=data.dtype)
-    made.data, made.indices, made.indptr = data, indices, indptr.astype(np.int64, copy=False)
-    return made
+    """CSR with an int64 indptr, which scipy would narrow to int32 if it is small."""
+    csr = sp.csr_matrix(shape, dtype=data.dtype)
+    csr.data, csr.indices, csr.indptr = data, indices, indptr.astype(np.int64, copy=False)
+    return csr

@@ -27,7 +27,7 @@ class Opening:
     """An encoder that is being opened in threads of its own."""
 
     def __init__(self, settings: TransformerSettings, runtime: Runtime) -> None:
-        self._tokenizer = Later(lambda: open_tokenizer(settings.encoder))
+        self._tokenizer = Later(lambda: open_tokenizer(settings.encoder, runtime))
         self._encoder = Later(lambda: self._open(settings, runtime))
 
     def _open(self, settings: TransformerSettings, runtime: Runtime) -> TextEncoder:

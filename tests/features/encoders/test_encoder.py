@@ -1,5 +1,7 @@
 """Transformers of every family as one encoder: vectors, pooling, tokens, devices."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -14,17 +16,16 @@ from treetop.features.encoders.devices import (  # noqa: E402
     pick_device,
     pick_precision,
 )
-from treetop.features.encoders.sources import find_encoder  # noqa: E402
-from treetop.features.encoders.transformer import Encoder, by_length  # noqa: E402
+from treetop.features.encoders.transformer import Encoder  # noqa: E402
 
 TEXTS = ["red apple", "", "the sky is blue and the sea is green " * 20, "nonsense words only", "fire"]
-# Weights that have no part in a mean of tokens, or that stay as they came.
+# Weights that do not affect the mean of the tokens, or that are not trained.
 UNUSED = ("pooler", "mask_emb", "seg_embed", "r_s_bias", "relative_attention_bias")
 ENCODERS = [family for family in FAMILIES if family not in ("gpt2", "bart")]
 
 
 @pytest.mark.parametrize("family", ENCODERS)
-def test_every_family_goes_the_same_way(tmp_path, family):
+def test_every_family_embeds_texts_and_learns(tmp_path, family):
     encoder = Encoder(save_encoder(tmp_path, family), max_length=32)
     vectors = encoder.embed_texts(TEXTS)
     assert vectors.shape == (5, encoder.width)
@@ -41,30 +42,32 @@ def test_every_family_goes_the_same_way(tmp_path, family):
 
 
 @pytest.mark.parametrize("family", ["bert", "t5", "xlnet", "mpnet"])
-def test_a_saved_encoder_is_the_same(tmp_path, family):
+def test_a_saved_encoder_gives_the_same_vectors(tmp_path, family):
     encoder = Encoder(save_encoder(tmp_path / "a", family))
     encoder.save(tmp_path / "b")
-    again = Encoder(str(tmp_path / "b"))
-    assert again.pooling == encoder.pooling
-    np.testing.assert_array_equal(again.embed_texts(TEXTS), encoder.embed_texts(TEXTS))
+    restored = Encoder(str(tmp_path / "b"))
+    assert restored.pooling == encoder.pooling
+    np.testing.assert_array_equal(restored.embed_texts(TEXTS), encoder.embed_texts(TEXTS))
 
 
 def test_poolings_by_hand(tmp_path):
     folder = save_encoder(tmp_path)
     ids = torch.tensor([[1, 5, 2, 0, 0], [1, 6, 7, 8, 2]])
     mask = (ids != 0).long()
-    made = {}
+    pooled = {}
     for pooling in ("mean", "cls", "last", "pooler"):
         encoder = Encoder(folder, pooling).eval()
         with torch.inference_mode():
             output = encoder.model(input_ids=ids, attention_mask=mask)
-            made[pooling] = encoder(ids, mask), encoder(ids[1:], None)
+            pooled[pooling] = encoder(ids, mask), encoder(ids[1:], None)
     tokens = output.last_hidden_state
-    torch.testing.assert_close(made["cls"][0], tokens[:, 0])
-    torch.testing.assert_close(made["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
-    torch.testing.assert_close(made["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)]))
-    torch.testing.assert_close(made["pooler"][0], output.pooler_output)
-    for with_mask, without in made.values():
+    torch.testing.assert_close(pooled["cls"][0], tokens[:, 0])
+    torch.testing.assert_close(pooled["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
+    torch.testing.assert_close(
+        pooled["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)])
+    )
+    torch.testing.assert_close(pooled["pooler"][0], output.pooler_output)
+    for with_mask, without in pooled.values():
         torch.testing.assert_close(with_mask[1:], without, atol=1e-5, rtol=1e-4)
 
 
@@ -78,35 +81,36 @@ def test_default_poolings(tmp_path):
 
 
 @pytest.mark.parametrize(("family", "limit"), [("bert", 64), ("roberta", 64), ("t5", 64)])
-def test_a_text_longer_than_the_model_is_cut(tmp_path, family, limit):
+def test_texts_longer_than_the_model_allows_are_truncated(tmp_path, family, limit):
     encoder = Encoder(save_encoder(tmp_path, family), max_length=1000)
     assert encoder.max_length == limit
     assert np.isfinite(encoder.embed_texts(["red " * 5000])).all()
 
 
-def test_tokens_are_those_of_the_tokenizer_alone(rng, monkeypatch):
-    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 3)
-    monkeypatch.setattr(subwords, "CHARACTERS_A_TOKEN", 2)  # every text is cut too short at first
+def test_token_ids_equal_those_of_the_tokenizer(rng, monkeypatch):
+    monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 3)
+    # every text is cut too short and tokenized again
+    monkeypatch.setattr(subwords, "CHARACTERS_PER_TOKEN", 2)
     texts = [" ".join(rng.choice(WORDS, int(size))) for size in rng.integers(0, 30, 20)]
     known = tokenizer()
-    found = subwords.token_ids_of(known, texts, 12)
+    ragged = subwords.token_ids_of(known, texts, 12)
     for number, text in enumerate(texts):
         expected = known(text, truncation=True, max_length=12)["input_ids"]
-        assert found.ids[found.ptr[number] : found.ptr[number + 1]].tolist() == expected
+        assert ragged.ids[ragged.ptr[number] : ragged.ptr[number + 1]].tolist() == expected
 
 
 def test_many_tokens_are_mapped_from_disk(monkeypatch):
     texts = ["red apple", "green", "blue sky and sea"] * 50
     small = subwords.token_ids_of(tokenizer(), texts, 8)
     monkeypatch.setattr(subwords, "SPOOL_BYTES", 100)
-    monkeypatch.setattr(subwords, "TEXTS_A_BLOCK", 7)
+    monkeypatch.setattr(subwords, "TEXTS_PER_BLOCK", 7)
     large = subwords.token_ids_of(tokenizer(), texts, 8)
     assert isinstance(large.ids, np.memmap)
     np.testing.assert_array_equal(large.ids, small.ids)
     np.testing.assert_array_equal(large.ptr, small.ptr)
 
 
-def test_padding_on_the_device(rng):
+def test_rows_are_padded_on_the_device(rng):
     rows = [rng.integers(1, 9, size).astype(np.int32) for size in (3, 1, 5)]
     ragged = subwords.Ragged(np.concatenate(rows), np.array([0, 3, 4, 9]))
     ids, mask = DeviceRagged(ragged, torch.device("cpu"), 0).padded(torch.tensor([2, 0]), 5, False)
@@ -115,14 +119,14 @@ def test_padding_on_the_device(rng):
     np.testing.assert_array_equal(mask, [[1] * 5, [1, 1, 1, 0, 0]])
 
 
-def test_batches_of_similar_length_hold_every_row_once(rng):
+def test_batches_by_length_contain_every_row_once(rng):
     lengths = rng.integers(1, 50, 200)
-    batches = list(by_length(lengths, 300))
+    batches = list(subwords.by_length(lengths, 300))
     assert sorted(np.concatenate(batches).tolist()) == list(range(200))
     assert all(lengths[rows[0]] * rows.size <= 300 for rows in batches)
 
 
-def test_out_of_memory_halves_and_goes_on():
+def test_out_of_memory_halves_the_batch_and_continues():
     done = []
 
     def work(part):
@@ -143,19 +147,11 @@ def test_bfloat16_keeps_the_float32_weights(tmp_path):
     encoder.compute = torch.bfloat16
     near = encoder.embed_texts(TEXTS)
     np.testing.assert_allclose(near, exact, atol=0.05)
-    whole = Encoder(encoder_folder).to(torch.bfloat16)
-    whole.compute = torch.bfloat16
-    np.testing.assert_array_equal(near, whole.embed_texts(TEXTS))
+    converted = Encoder(encoder_folder).to(torch.bfloat16)
+    converted.compute = torch.bfloat16
+    np.testing.assert_array_equal(near, converted.embed_texts(TEXTS))
     assert not np.array_equal(near, exact)
     assert next(encoder.model.parameters()).dtype == torch.float32
-
-
-def test_minilm_is_the_package_or_the_hub(monkeypatch):
-    import importlib.util
-
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert find_encoder("minilm") == "sentence-transformers/all-MiniLM-L6-v2"
-    assert find_encoder("some/model") == "some/model"
 
 
 def test_choice_of_device_and_precision():
@@ -169,25 +165,18 @@ def test_choice_of_device_and_precision():
             pick_device("cuda")
 
 
-def test_an_unreachable_hub_names_the_offline_package():
-    from treetop.features.encoders.sources import explaining
-
-    with (
-        pytest.raises(TreetopError, match=r"Hub cannot be reached: give a folder .*treetop-xmc.minilm"),
-        explaining("some/model"),
-    ):
-        raise OSError("We couldn't connect to the Hub to load the files")
-
-
-def test_bad_encoders_are_said_in_one_line(tmp_path):
+def test_folders_without_a_usable_encoder_are_refused_in_one_line(tmp_path):
     (tmp_path / "empty").mkdir()
     save_encoder(tmp_path / "decoder", "gpt2")
     save_encoder(tmp_path / "both", "bart")
     save_encoder(tmp_path / "bert")
+    (remote := tmp_path / "remote").mkdir()
+    config = {"model_type": "own", "auto_map": {"AutoConfig": "own.Config"}}
+    (remote / "config.json").write_text(json.dumps(config))
     cases = [
-        ("no-such-org/no-such-model", "pip install 'treetop-xmc[minilm]'"),
+        (str(remote), "requires code from its repository, which treetop never runs: choose one"),
         (str(tmp_path / "empty"), "cannot be read from this folder"),
-        (str(tmp_path / "both"), "is an encoder and decoder in one (bart)"),
+        (str(tmp_path / "both"), "is an encoder-decoder (bart)"),
         (str(tmp_path / "decoder"), "is a decoder (gpt2): choose an encoder"),
     ]
     for name, message in cases:

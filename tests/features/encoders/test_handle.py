@@ -31,18 +31,18 @@ def folder(vectors, tmp_path):
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Devices and precisions for which encoders were opened, in order."""
+    """The devices and precisions for which encoders were opened, in order."""
     calls = []
 
-    def open_and_note(name, runtime, **options):
+    def record_and_open(name, runtime, **options):
         calls.append((runtime.device, runtime.precision, options))
         return open_encoder(name, runtime, **options)
 
-    monkeypatch.setattr(handle_module, "open_encoder", open_and_note)
+    monkeypatch.setattr(handle_module, "open_encoder", record_and_open)
     return calls
 
 
-def test_an_encoder_in_a_folder_is_opened_once_per_device_and_precision(folder, opened):
+def test_an_encoder_is_opened_once_per_device_and_precision(folder, opened):
     handle = EncoderHandle(folder, "mean", 16, 0.2)
     first = handle.open(FP32)
     assert handle.open(replace(FP32, threads=2)) is first
@@ -51,7 +51,7 @@ def test_an_encoder_in_a_folder_is_opened_once_per_device_and_precision(folder, 
     second = handle.open(replace(FP32, precision="bf16"))
     assert second is not first
     assert handle.open(replace(FP32, precision="bf16")) is second
-    # only the last one is kept: there is memory for one
+    # only the last one is kept, to save memory
     assert handle.open(FP32) is not first
     assert [call[:2] for call in opened] == [("cpu", "fp32"), ("cpu", "bf16"), ("cpu", "fp32")]
 
@@ -70,17 +70,22 @@ def test_an_open_encoder_is_held_and_moved_to_the_runtime(opened):
 def test_a_handle_with_a_folder_is_pickled_without_the_open_encoder(folder, opened):
     handle = EncoderHandle(folder, "auto", 16, 0.1)
     expected = handle.open(FP32).embed_texts(TEXTS)
-    again = pickle.loads(pickle.dumps(handle))
-    assert again._open == {}
-    assert (again.folder, again.pooling, again.max_length, again.dropout) == (folder, "auto", 16, 0.1)
-    np.testing.assert_array_equal(again.open(FP32).embed_texts(TEXTS), expected)
+    restored = pickle.loads(pickle.dumps(handle))
+    assert restored._open == {}
+    assert (restored.folder, restored.pooling, restored.max_length, restored.dropout) == (
+        folder,
+        "auto",
+        16,
+        0.1,
+    )
+    np.testing.assert_array_equal(restored.open(FP32).embed_texts(TEXTS), expected)
     assert len(opened) == 2
 
 
 def test_a_handle_without_a_folder_is_pickled_with_its_encoder(vectors):
-    again = pickle.loads(pickle.dumps(EncoderHandle.holding(vectors, 16)))
-    made = again.open(FP32)
-    np.testing.assert_array_equal(made.embed_texts(TEXTS), vectors.embed_texts(TEXTS))
+    restored = pickle.loads(pickle.dumps(EncoderHandle.holding(vectors, 16)))
+    encoder = restored.open(FP32)
+    np.testing.assert_array_equal(encoder.embed_texts(TEXTS), vectors.embed_texts(TEXTS))
 
 
 def contents(folder):
@@ -115,9 +120,9 @@ def test_a_transformer_saved_in_half_has_nearly_the_same_vectors(encoder, tmp_pa
     handle.save(tmp_path / "half", half=True)
     saved = read_arrays(tmp_path / "half" / "model.safetensors")
     assert {values.dtype for values in saved.values()} == {np.dtype(np.float16)}
-    again = EncoderHandle(tmp_path / "half", "auto", 16, 0.1).open(FP32)
+    restored = EncoderHandle(tmp_path / "half", "auto", 16, 0.1).open(FP32)
     expected = handle.open(FP32).embed_texts(TEXTS)
-    np.testing.assert_allclose(again.embed_texts(TEXTS), expected, atol=2e-3)
+    np.testing.assert_allclose(restored.embed_texts(TEXTS), expected, atol=2e-3)
 
 
 def open_tiny(encoder):

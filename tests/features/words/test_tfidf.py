@@ -12,7 +12,7 @@ from sklearn.pipeline import FeatureUnion
 from sklearn.preprocessing import normalize
 
 from treetop.errors import TreetopError
-from treetop.features.words import tfidf, tokens, unicode
+from treetop.features.words import corpus, tfidf, tokens, unicode
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.settings.parts import Analyser
@@ -89,12 +89,12 @@ def assert_same(texts, analyser, threads=2):
         Analyser(unit="char", ngrams=(2, 2), lowercase=False),
     ],
 )
-def test_same_numbers_as_scikit_learn(analyser):
+def test_values_equal_those_of_scikit_learn(analyser):
     assert_same(TEXTS, analyser)
 
 
 @given(st.lists(st.text(alphabet="ab cé漢Σ ́\n_1", max_size=30), min_size=1, max_size=8))
-def test_any_text_has_the_numbers_of_scikit_learn(texts):
+def test_values_of_any_text_equal_those_of_scikit_learn(texts):
     if any(slow_words(text) for text in texts):
         assert_same(texts, Analyser(ngrams=(1, 2)))
     if any(texts):
@@ -102,7 +102,7 @@ def test_any_text_has_the_numbers_of_scikit_learn(texts):
 
 
 @given(st.lists(st.text(max_size=20), min_size=1, max_size=5))
-def test_words_of_any_text_are_those_of_the_slow_twin(texts):
+def test_words_of_any_text_equal_those_of_the_slow_twin(texts):
     expected = sorted({word for text in texts for word in slow_words(text)})
     if expected:
         assert sorted(fit_tfidf([Analyser()], texts, 1)[0].feature_names()) == expected
@@ -130,7 +130,7 @@ def test_stacked_analysers_are_a_feature_union_scaled_to_length_one():
 
 
 @pytest.mark.parametrize("unit", ["word", "char"])
-def test_an_analyser_of_beginnings_sees_nothing_else(unit):
+def test_an_analyser_with_first_reads_only_the_beginning(unit):
     whole, cut = Analyser(unit=unit, ngrams=(1, 2)), Analyser(unit=unit, ngrams=(1, 2), first=12)
     ours, X = fit_tfidf([cut], TEXTS)
     twin, expected = fit_tfidf([whole], [tokens.cut_at_word(text, 12) for text in TEXTS])
@@ -155,22 +155,22 @@ def test_a_beginning_ends_with_a_whole_word(text, expected):
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_side_by_side_is_what_scipy_makes(rng, threads):
+def test_side_by_side_equals_hstack(rng, threads):
     parts = [sp.random(50, width, 0.1, "csr", np.float32, rng) for width in (30, 7, 90)]
     parts = [normalize(part) for part in parts]
     expected = sp.hstack(parts).toarray()
     expected /= np.maximum(np.linalg.norm(expected, axis=1, keepdims=True), 1e-12)
-    made = side_by_side(parts, threads)
-    np.testing.assert_allclose(made.toarray(), expected, atol=1e-6)
-    assert made.has_sorted_indices
+    stacked = side_by_side(parts, threads)
+    np.testing.assert_allclose(stacked.toarray(), expected, atol=1e-6)
+    assert stacked.has_sorted_indices
 
 
-def test_streams_spools_and_threads_give_the_same(monkeypatch):
+def test_streams_spools_and_threads_do_not_change_the_features(monkeypatch):
     analyser = Analyser(ngrams=(1, 3), min_df=2)
     _, expected = fit_tfidf([analyser], TEXTS * 20, 1)
-    monkeypatch.setattr(tokens, "BLOCK_BYTES_A_THREAD", 100)
-    monkeypatch.setattr(tokens, "SPOOL_BYTES", 500)
-    spool = tokens.Spool(100)
+    monkeypatch.setattr(corpus, "BLOCK_BYTES_PER_THREAD", 100)
+    monkeypatch.setattr(corpus, "SPOOL_BYTES", 500)
+    spool = corpus.Spool(100)
     block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
     spool.append(block)
     spool.append(block)
@@ -186,11 +186,11 @@ def test_streams_spools_and_threads_give_the_same(monkeypatch):
     assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20
 
 
-def test_arrays_bring_back_the_same_vectorizer():
+def test_from_arrays_restores_the_vectorizer():
     analysers = (Analyser(ngrams=(1, 2)), Analyser(unit="char", ngrams=(3, 3)))
     ours, X = fit_tfidf(analysers, TEXTS)
-    again = Tfidf.from_arrays(analysers, ours.arrays())
-    np.testing.assert_array_equal(again.transform(TEXTS).toarray(), X.toarray())
+    restored = Tfidf.from_arrays(analysers, ours.arrays())
+    np.testing.assert_array_equal(restored.transform(TEXTS).toarray(), X.toarray())
 
 
 def test_unknown_words_give_an_empty_row():
@@ -211,12 +211,12 @@ def test_a_fifty_megabyte_document_is_read():
         (["", " "], "no feature is left"),
     ],
 )
-def test_errors_say_what_and_where(texts, message):
+def test_errors_name_the_document_and_the_problem(texts, message):
     with pytest.raises(TreetopError, match=message):
         fit_tfidf([Analyser()], texts)
 
 
-def test_the_tables_of_the_package_are_those_of_unicode():
+def test_the_tables_of_the_package_equal_those_of_python():
     with np.load(unicode.FILE) as tables:
         kept = {name: tables[name] for name in tables.files}
     if unicodedata.unidata_version == "14.0.0":

@@ -10,7 +10,7 @@ from treetop.features.words.views import views_of
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-def test_a_view_has_the_columns_it_sees(threads):
+def test_a_view_keeps_its_columns_and_rescales(threads):
     random = np.random.default_rng(1)
     sparse = sp.random(50, 30, 0.3, format="csr", dtype=np.float32, random_state=random)
     X = features(sparse, random.random((50, 4), np.float32))
@@ -23,12 +23,12 @@ def test_a_view_has_the_columns_it_sees(threads):
         assert seen.dense is X.dense
 
 
-def test_no_view_where_all_trees_see_all():
+def test_complete_views_are_left_out():
     assert views_of([[0, 1]], [3, 4]) == []
     assert views_of([[0, 1], [1, 0]], [3, 4]) == []
 
 
-def test_what_no_text_has_is_not_seen():
+def test_analysers_without_features_are_left_out():
     assert views_of([[0, 1], [1], [0]], [3, 0]) == []
     two = views_of([[0, 1], [2], [1]], [3, 0, 4])
     assert [view.seen.tolist() for view in two] == [[1] * 3 + [0] * 4, [0] * 3 + [1] * 4]
@@ -36,6 +36,6 @@ def test_what_no_text_has_is_not_seen():
 
 
 def test_texts_too_short_for_some_ngrams():
-    made = treetop.XRLinear(ngrams="word:1|char:4").fit(["a b", "b c", "c"], [["x"], ["y"], ["x"]])
-    assert len(made.rankers_) == 1
-    assert made.predict(["a"], 1)[0][0][0] == "x"
+    model = treetop.XRLinear(ngrams="word:1|char:4").fit(["a b", "b c", "c"], [["x"], ["y"], ["x"]])
+    assert len(model.rankers_) == 1
+    assert model.predict(["a"], 1)[0][0][0] == "x"

@@ -1,4 +1,4 @@
-"""Attention by PyTorch's fused kernel, and masks for which the host need not wait."""
+"""PyTorch's fused attention, with masks that do not synchronize the host with the device."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import bidirectional_mask_function, sdpa_mask
 
 NAME = "treetop"
-# Families whose kernels were recorded (CUDA graphs) and compared with plain ones on a GPU. XLNet's
-# cannot be recorded.
+# Families whose CUDA graphs were compared with eager execution on a GPU. XLNet cannot be recorded.
 RECORDABLE = {
     "bert",
     "roberta",
@@ -35,10 +34,10 @@ def padding_mask(
     mask_function: Any = bidirectional_mask_function,
     **rest: Any,
 ) -> Tensor | None:
-    """True where a token may be looked at; None if there is no padding.
+    """Bool mask, True at tokens that may be attended to; None if there is no padding.
 
-    The library's own function looks whether there is padding, which makes the host wait for the device,
-    and while a CUDA graph is recorded it makes a mask where none is needed.
+    The library's own function checks whether there is padding, which makes the host wait for the
+    device. While a CUDA graph is recorded it makes a mask even if none is needed.
     """
     if mask_function is not bidirectional_mask_function:
         return sdpa_mask(  # type: ignore[no-any-return]
@@ -59,7 +58,7 @@ AttentionMaskInterface.register(NAME, padding_mask)  # type: ignore[no-untyped-c
 
 
 def never_wait(model: nn.Module) -> None:
-    """Let an encoder make its masks by `padding_mask`."""
+    """Make an encoder use `padding_mask` for its masks."""
     config: Any = model.config
     if config._attn_implementation == "sdpa":
         config._attn_implementation = NAME

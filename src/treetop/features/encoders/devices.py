@@ -1,4 +1,4 @@
-"""Where tensors live: the choice of the device, and ragged arrays on it."""
+"""The choice of device and precision, and ragged arrays on the device."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16}
 
 
 def pick_device(name: str) -> torch.device:
-    """The device a setting names; ``auto`` is a GPU if there is one."""
+    """The device of this name; ``auto`` is a GPU if there is one."""
     if name == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
@@ -31,9 +31,9 @@ def pick_device(name: str) -> torch.device:
 
 
 def pick_precision(name: str, device: torch.device) -> torch.dtype:
-    """The type the encoder computes in.
+    """The dtype in which the encoder computes.
 
-    ``auto`` is bfloat16 where the device multiplies it natively, which is about twice as fast.
+    ``auto`` is bfloat16 on devices with instructions for it, where it is about twice as fast.
     """
     if name != "auto":
         return PRECISIONS[name]
@@ -44,24 +44,24 @@ def pick_precision(name: str, device: torch.device) -> torch.dtype:
 
 def cpu_multiplies_bf16() -> bool:
     """Whether the CPU has instructions for bfloat16 products."""
-    known = [getattr(torch.cpu, f"_is_{name}_supported", bool) for name in ("avx512_bf16", "amx_tile")]
-    return any(supported() for supported in known)
+    checks = [getattr(torch.cpu, f"_is_{name}_supported", bool) for name in ("avx512_bf16", "amx_tile")]
+    return any(is_supported() for is_supported in checks)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the device's memory is full."""
+    """Whether an error means that the device is out of memory."""
     return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
 
 
 def is_device_failure(error: BaseException) -> bool:
-    """Whether an error means that the GPU itself is gone."""
+    """Whether an error means that the GPU itself has failed."""
     return "CUDA error" in str(error) and not is_out_of_memory(error)
 
 
 def in_fitting_parts(work: Callable[[slice], None], count: int, size: int) -> int:
-    """Do `work` on slices of `count` items, at most `size` at once, halved while memory is short.
+    """Call `work` on slices of `count` items, of at most `size`; halve the size when out of memory.
 
-    Returns the size that fitted. A slice is done again from its beginning after running out.
+    Returns the last size. A slice that ran out of memory is repeated from its beginning.
     """
     start = 0
     while start < count:
@@ -77,14 +77,14 @@ def in_fitting_parts(work: Callable[[slice], None], count: int, size: int) -> in
 
 
 def to_device(array: np.ndarray, device: torch.device) -> Tensor:
-    """An array that will only be read, mapped from disk perhaps, as a tensor."""
+    """An array as a tensor for reading only; it may be mapped from disk."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         return torch.from_numpy(np.asarray(array)).to(device)
 
 
 class DeviceRagged:
-    """Rows of token ids on the device, cut out and padded there."""
+    """Rows of token ids on the device, where batches are gathered and padded."""
 
     def __init__(self, tokens: Ragged, device: torch.device, padding: int) -> None:
         self.ids = to_device(tokens.ids, device)
@@ -93,11 +93,11 @@ class DeviceRagged:
         self.padding = padding
 
     def padded(self, rows: Tensor, width: int, full: bool) -> tuple[Tensor, Tensor | None]:
-        """Ids of some rows and their mask, both rows x width; no mask if every row is `full`."""
+        """Ids of some rows and their mask, int64, rows x width; no mask if every row is `full`."""
         columns = torch.arange(width, device=rows.device)
-        places = self.starts[rows][:, None] + columns
+        positions = self.starts[rows][:, None] + columns
         if full:
-            return self.ids[places].long(), None
+            return self.ids[positions].long(), None
         inside = columns < self.lengths[rows][:, None]
-        ids = self.ids[torch.where(inside, places, 0)].long()
+        ids = self.ids[torch.where(inside, positions, 0)].long()
         return torch.where(inside, ids, self.padding), inside.long()

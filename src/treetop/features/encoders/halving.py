@@ -1,4 +1,4 @@
-"""Weights of a saved encoder in 16 bits."""
+"""Converts the weights of a saved encoder to float16."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treetop.runtime.arrays import read_arrays, write_arrays
 
 
 def halve(folder: Path) -> None:
-    """Rewrite every float32 array of a folder's safetensors files as float16; all else stays."""
+    """Convert the float32 arrays in the safetensors files of a folder to float16, in place."""
     for path in folder.glob("*.safetensors"):
         arrays = read_arrays(path)
         if any(values.dtype == np.float32 for values in arrays.values()):

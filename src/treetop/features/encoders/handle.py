@@ -1,4 +1,4 @@
-"""An encoder as part of a model: opened when it is first needed, on whatever machine that is."""
+"""An encoder as part of a model, opened when it is first needed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from treetop.runtime import Runtime
 
 @dataclass(frozen=True, eq=False)
 class EncoderHandle:
-    """Where an encoder is, and how it reads texts. Use `in_folder` or `holding` to make one."""
+    """The folder of an encoder and its settings, or an open encoder (made by `holding`)."""
 
     folder: Path | None
     pooling: str
     max_length: int
     dropout: float
-    # The open encoder, by the device and the precision it was opened for: a cache, not a fact.
+    # Cache: the open encoder, by the device and the precision it was opened for.
     _open: dict[tuple[str, str], TextEncoder] = field(default_factory=dict, repr=False)
     _opening: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
     def holding(cls, encoder: TextEncoder, max_length: int, dropout: float = 0.1) -> EncoderHandle:
-        """An encoder that is open already, such as one that was just trained."""
+        """A handle of an open encoder, such as one that was just trained."""
         return cls(None, "auto", max_length, dropout, {("auto", "auto"): encoder})
 
     def open(self, runtime: Runtime) -> TextEncoder:
@@ -36,10 +36,10 @@ class EncoderHandle:
             (encoder,) = self._open.values()
             encoder.place(runtime)
             return encoder
-        place = (runtime.device, runtime.precision)
+        key = (runtime.device, runtime.precision)
         with self._opening:
-            if place in self._open:
-                return self._open[place]
+            if key in self._open:
+                return self._open[key]
             encoder = open_encoder(
                 str(self.folder),
                 runtime,
@@ -48,12 +48,12 @@ class EncoderHandle:
                 dropout=self.dropout,
                 to_learn=False,
             )
-            self._open.clear()
-            self._open[place] = encoder
+            self._open.clear()  # memory holds one encoder at a time
+            self._open[key] = encoder
             return encoder
 
     def save(self, folder: Path, half: bool) -> None:
-        """Write the encoder to a new folder, its float32 weights as float16 if `half`."""
+        """Write the encoder to a new folder, with float16 instead of float32 weights if `half`."""
         if self.folder is not None:
             shutil.copytree(self.folder, folder)
         else:
@@ -63,7 +63,7 @@ class EncoderHandle:
             halve(folder)
 
     def __getstate__(self) -> dict[str, Any]:
-        """An encoder with a folder is opened again in another process."""
+        """The state to pickle: an encoder with a folder is opened again in the other process."""
         state = {name: value for name, value in self.__dict__.items() if name != "_opening"}
         return {**state, "_open": {} if self.folder is not None else self._open}
 

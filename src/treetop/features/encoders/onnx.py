@@ -1,4 +1,4 @@
-"""Φ_dnn by onnxruntime: a saved model predicts without torch."""
+"""Φ_dnn by onnxruntime, so that a saved model predicts without torch."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from treetop.features.encoders.subwords import Ragged, token_ids_of
+from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
 
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
-TOKENS_A_BATCH = 1 << 12
+TOKENS_PER_BATCH = 1 << 12
+# Fields of an ONNX file in which exporters leave stack traces, with paths of the exporting machine.
+DEBUGGING_FIELDS = ("metadata_props", "doc_string")
 
 
 class Tokenizer:
-    """The library below the transformers library's fast tokenizers, as `token_ids_of` wants it."""
+    """A tokenizer of the tokenizers library, with the attributes that `token_ids_of` reads."""
 
     is_fast = True
 
@@ -33,7 +35,7 @@ class Tokenizer:
 
 
 class OnnxEncoder:
-    """An encoder that was exported, with its tokenizer."""
+    """An encoder that was exported to ONNX, with its tokenizer; it runs on the CPU."""
 
     def __init__(self, folder: Path, max_length: int) -> None:
         onnxruntime = require("models exported to ONNX", "onnx")
@@ -46,41 +48,35 @@ class OnnxEncoder:
         providers = ["CPUExecutionProvider"]
         self.session = onnxruntime.InferenceSession(str(folder / MODEL), options, providers=providers)
 
-    def tokens(self, texts: Iterable[str]) -> Ragged:
-        """Token ids of texts, cut to the encoder's length."""
-        return token_ids_of(self.tokenizer, texts, self.max_length)
-
     def place(self, runtime: Runtime) -> None:
-        """Nothing to do: what was exported runs on the CPU."""
+        """Do nothing: an exported encoder runs on the CPU."""
 
     def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
-        """Φ_dnn of texts."""
-        return self.embed(self.tokens(texts))
-
-    def embed(self, tokens: Ragged) -> np.ndarray:
-        """Φ_dnn of every row, float32; rows of about the same length go together."""
+        """Φ_dnn of texts: float32, texts x width. Calls `advance` after each batch."""
+        tokens = token_ids_of(self.tokenizer, texts, self.max_length)
         vectors = np.empty((tokens.rows, self.width), np.float32)
-        lengths = np.diff(tokens.ptr)
-        order, start = np.argsort(-lengths, kind="stable"), 0
-        while start < order.size:
-            width = int(lengths[order[start]])
-            rows = order[start : start + max(1, TOKENS_A_BATCH // width)]
-            start += rows.size
-            mask = np.arange(width) < lengths[rows][:, None]
-            ids = np.full(mask.shape, self.tokenizer.pad_token_id, np.int64)
-            ids[mask] = np.concatenate([tokens.ids[tokens.ptr[r] : tokens.ptr[r + 1]] for r in rows])
-            given = {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
-            vectors[rows] = self.session.run(None, given)[0]
+        for rows in by_length(tokens.lengths, TOKENS_PER_BATCH):
+            vectors[rows] = self.session.run(None, self.inputs(tokens, rows))[0]
+            if advance:
+                advance()
         return vectors
 
+    def inputs(self, tokens: Ragged, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Padded ids and mask of some rows, the longest of which comes first; int64."""
+        lengths = tokens.lengths[rows]
+        mask = np.arange(lengths[0]) < lengths[:, None]
+        ids = np.full(mask.shape, self.tokenizer.pad_token_id, np.int64)
+        ids[mask] = np.concatenate([tokens.ids[tokens.ptr[row] : tokens.ptr[row + 1]] for row in rows])
+        return {"input_ids": ids, "attention_mask": mask.astype(np.int64)}
+
     def save(self, folder: Path) -> None:
-        """Copy what was exported."""
+        """Copy the exported files to a new folder."""
         shutil.copytree(self.folder, folder)
 
 
 @contextmanager
 def silenced() -> Iterator[None]:
-    """Without the notes that the exporter makes for its authors."""
+    """Without the exporter's messages to its own developers."""
     logging.disable(logging.WARNING)
     try:
         with warnings.catch_warnings():
@@ -91,36 +87,64 @@ def silenced() -> Iterator[None]:
 
 
 def export(encoder: Any, folder: Path, quantize: bool) -> None:
-    """Write a transformer encoder as ONNX, in eight bits if wanted."""
+    """Write a transformer encoder to a new folder as ONNX, with 8-bit weights if `quantize`."""
     require("ONNX exports", "onnx-export")
-    import torch
-
     encoder = encoder.float().cpu().eval()
     folder.mkdir(parents=True)
     encoder.tokenizer.backend_tokenizer.save(str(folder / TOKENIZER))
-    ids = torch.ones(2, 8, dtype=torch.long)
-    mask = torch.tensor([[1] * 8, [1] * 5 + [0] * 3])
-    batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
-    names = ["input_ids", "attention_mask"]
     with silenced():
-        torch.onnx.export(
-            encoder,
-            (ids, mask),
-            str(folder / MODEL),
-            input_names=names,
-            output_names=["vectors"],
-            dynamo=True,
-            external_data=False,
-            verbose=False,
-            dynamic_shapes={"ids": {0: batch, 1: length}, "mask": {0: batch, 1: length}},
-        )
+        write_onnx(encoder, folder / MODEL)
         if quantize:
-            from onnxruntime.quantization import QuantType, quantize_dynamic
-
-            whole = folder / "whole.onnx"
-            (folder / MODEL).rename(whole)
-            quantize_dynamic(whole, folder / MODEL, weight_type=QuantType.QInt8, per_channel=True)
-            whole.unlink()
+            quantize_weights(folder / MODEL)
+    strip_debugging_fields(folder / MODEL)
     padding = encoder.tokenizer.pad_token_id
     facts = {"width": encoder.width, "longest": encoder.max_length, "padding": padding}
     (folder / FACTS).write_text(json.dumps(facts) + "\n")
+
+
+def write_onnx(encoder: Any, path: Path) -> None:
+    """Write an encoder as an ONNX file for any number and length of texts."""
+    import torch
+
+    ids = torch.ones(2, 8, dtype=torch.long)
+    mask = torch.tensor([[1] * 8, [1] * 5 + [0] * 3])
+    batch, length = torch.export.Dim("batch"), torch.export.Dim("length")
+    torch.onnx.export(
+        encoder,
+        (ids, mask),
+        str(path),
+        input_names=["input_ids", "attention_mask"],
+        output_names=["vectors"],
+        dynamo=True,
+        external_data=False,
+        verbose=False,
+        dynamic_shapes={"ids": {0: batch, 1: length}, "mask": {0: batch, 1: length}},
+    )
+
+
+def quantize_weights(path: Path) -> None:
+    """Replace an ONNX file by one with 8-bit weights."""
+    from onnxruntime.quantization import QuantType, quantize_dynamic
+
+    original = path.rename(path.with_name("float32.onnx"))
+    quantize_dynamic(original, path, weight_type=QuantType.QInt8, per_channel=True)
+    original.unlink()
+
+
+def strip_debugging_fields(path: Path) -> None:
+    """Remove stack traces and other notes of the exporter from an ONNX file."""
+    import onnx
+
+    model = onnx.load(path)
+    clear_fields(model, DEBUGGING_FIELDS)
+    onnx.save(model, path)
+
+
+def clear_fields(message: Any, names: tuple[str, ...]) -> None:
+    """Clear the fields of these names in a protocol buffer message and in all messages within it."""
+    for field, value in message.ListFields():
+        if field.name in names:
+            message.ClearField(field.name)
+        elif field.message_type is not None:
+            for part in [value] if hasattr(value, "ListFields") else value:
+                clear_fields(part, names)

@@ -22,10 +22,10 @@ class TextEncoder(Protocol):
         """Columns of Φ_dnn."""
 
     def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
-        """Vectors of texts, float32, one row per text."""
+        """Φ_dnn: float32, texts x width. Calls `advance` after each batch."""
 
     def place(self, runtime: Runtime) -> None:
-        """Move to the device and compute in the precision of `runtime`, unless those are auto."""
+        """Move to the device and the precision of `runtime`, unless those are auto."""
 
     def save(self, folder: Path) -> None:
         """Write the encoder to a new folder."""
@@ -37,24 +37,28 @@ def require_torch() -> None:
 
 
 def is_word_vectors(name: str) -> bool:
-    """Whether an encoder is a file of word vectors, or a folder that holds saved ones."""
+    """Whether `name` is a file, which must hold word vectors, or a folder with saved ones."""
     path = Path(name)
     return path.is_file() or (path / VECTORS_FILE).is_file()
 
 
 def is_exported(name: str) -> bool:
-    """Whether an encoder was exported to ONNX."""
-    return (Path(name) / "model.onnx").is_file()
+    """Whether `name` is a folder with an encoder that treetop exported to ONNX."""
+    return (Path(name) / "model.onnx").is_file() and (Path(name) / "onnx.json").is_file()
 
 
-def open_tokenizer(name: str) -> Any:
-    """The tokenizer of a transformer, seconds before its model; None if an encoder is none."""
+def open_tokenizer(name: str, runtime: Runtime) -> Any:
+    """The tokenizer of a transformer, ready seconds before its model; None for other encoders.
+
+    Downloads the encoder if it is not on this machine.
+    """
     if is_word_vectors(name) or is_exported(name):
         return None
     require_torch()
-    from treetop.features.encoders.sources import find_encoder, load_tokenizer
+    from treetop.features.encoders.library import load_tokenizer
+    from treetop.features.encoders.sources import find_encoder
 
-    return load_tokenizer(find_encoder(name))
+    return load_tokenizer(name, find_encoder(name, runtime.reporter.note))
 
 
 def open_encoder(
@@ -69,8 +73,8 @@ def open_encoder(
 ) -> TextEncoder:
     """Word vectors, an encoder that was exported to ONNX, or a transformer on the runtime's device.
 
-    One that is to learn or to be saved keeps float32 weights, whatever type it computes in.
-    `tokenizer`: one that was opened before.
+    With `to_learn` a transformer keeps float32 weights, as fine-tuning and saving require, whatever
+    precision it computes in. `tokenizer` is what `open_tokenizer` returned, if it was called before.
     """
     if is_word_vectors(name):
         return WordVectors.load(Path(name))
@@ -78,14 +82,14 @@ def open_encoder(
         from treetop.features.encoders.onnx import OnnxEncoder
 
         if to_learn:
-            raise TreetopError(f"encoder {name!r} was exported to ONNX: it cannot learn any more")
+            raise TreetopError(f"encoder {name!r} was exported to ONNX and cannot be trained")
         return OnnxEncoder(Path(name), max_length)
-    require_torch()
+    if tokenizer is None:
+        tokenizer = open_tokenizer(name, runtime)
     from treetop.features.encoders.devices import pick_device, pick_precision
-    from treetop.features.encoders.sources import find_encoder
     from treetop.features.encoders.transformer import Encoder
 
     device = pick_device(runtime.device)
-    encoder = Encoder(find_encoder(name), pooling, max_length, dropout, tokenizer).to(device).eval()
+    encoder = Encoder(name, pooling, max_length, dropout, tokenizer).to(device).eval()
     encoder.compute = pick_precision(runtime.precision, device)
     return encoder if to_learn else encoder.to(encoder.compute)

@@ -1,7 +1,8 @@
-"""Models of the transformers library: read and checked."""
+"""Reads models of the transformers library, and refuses those that are not text encoders."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from torch import float32, manual_seed, nn, random
@@ -13,9 +14,9 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.sources import explaining
+from treetop.features.encoders.library import explaining
 
-# What architectures call the share of values they leave out at random.
+# The names that architectures give to their dropout rates.
 DROPOUTS = (
     "hidden_dropout_prob",
     "attention_probs_dropout_prob",
@@ -28,25 +29,27 @@ DROPOUTS = (
 )
 
 
-def load_transformer(source: str, dropout: float) -> nn.Module:
-    """The encoder in float32, with this dropout."""
-    with explaining(source):
-        config = AutoConfig.from_pretrained(source)
-    check_is_encoder(source, config)
+def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
+    """The model in `folder`, in float32 and with this dropout; `name` is for error messages."""
+    with explaining(name, folder):
+        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+    check_is_encoder(name, config)
     for name in DROPOUTS:
         if isinstance(getattr(config, name, None), float | int):
             setattr(config, name, dropout)
-    family: Any = AutoModel
+    loader: Any = AutoModel
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
-        family = AutoModelForTextEncoding  # of the T5 family only the encoder
-    # Weights that a checkpoint lacks, such as a pooler's, are drawn at random: always the same.
-    with explaining(source), random.fork_rng(devices=[]):
+        loader = AutoModelForTextEncoding  # without the decoder of the T5 family
+    # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
+    with explaining(name, folder), random.fork_rng(devices=[]):
         manual_seed(0)
-        return use_fused_attention(family.from_pretrained(source, config=config, dtype=float32))
+        model = loader.from_pretrained(folder, config=config, dtype=float32, trust_remote_code=False)
+    model.config._name_or_path = ""  # or the saved model would contain a path of this machine
+    return use_fused_attention(model)
 
 
 def use_fused_attention(model: nn.Module) -> nn.Module:
-    """Exchange MPNet's attention; other families have theirs from the library."""
+    """Replace MPNet's attention by a fused one; for other families the library has its own."""
     config: Any = model.config
     if config.model_type == "mpnet":
         from treetop.features.encoders import mpnet
@@ -55,17 +58,17 @@ def use_fused_attention(model: nn.Module) -> nn.Module:
     return model
 
 
-def check_is_encoder(source: str, config: Any) -> None:
-    """Raise unless the architecture reads a text from both sides, or is XLNet."""
-    kind = config.model_type
-    alone = kind in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES
-    if alone or kind == "xlnet":
+def check_is_encoder(name: str, config: Any) -> None:
+    """Raise an error unless the architecture is a bidirectional encoder, contains one, or is XLNet."""
+    architecture = config.model_type
+    if architecture in MODEL_FOR_TEXT_ENCODING_MAPPING_NAMES or architecture == "xlnet":
         return
-    if kind in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not config.is_encoder_decoder:
+    if architecture in MODEL_FOR_MASKED_LM_MAPPING_NAMES and not config.is_encoder_decoder:
         return
-    what = "a decoder" if kind in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else "not a text encoder"
+    kind = "a decoder" if architecture in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES else "not a text encoder"
     if config.is_encoder_decoder:
-        what = "an encoder and decoder in one"
+        kind = "an encoder-decoder"
     raise TreetopError(
-        f"encoder {source!r} is {what} ({kind}): choose an encoder such as BERT, RoBERTa, MPNet or T5's"
+        f"encoder {name!r} is {kind} ({architecture}): "
+        "choose an encoder such as BERT, RoBERTa, MPNet or that of T5"
     )

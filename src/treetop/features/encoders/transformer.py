@@ -1,10 +1,10 @@
-"""Φ_dnn: a text's vector by any encoder of the transformers library."""
+"""Φ_dnn by a text encoder of the transformers library."""
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,38 +16,47 @@ from torch import Tensor, nn
 from treetop.errors import TreetopError
 from treetop.features.encoders.attention import RECORDABLE, never_wait
 from treetop.features.encoders.devices import PRECISIONS, DeviceRagged, in_fitting_parts, pick_device
+from treetop.features.encoders.hub import POOLING
+from treetop.features.encoders.library import load_tokenizer, quiet
 from treetop.features.encoders.pretrained import load_transformer
 from treetop.features.encoders.replay import Replay
-from treetop.features.encoders.sources import file_of, load_tokenizer, quiet
-from treetop.features.encoders.subwords import Ragged, token_ids_of
+from treetop.features.encoders.sources import find_encoder
+from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
 from treetop.runtime import Runtime
 
-# Tokens that go through the encoder at once without gradients.
-TOKENS_A_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
+# Tokens per batch without gradients, by device type.
+TOKENS_PER_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
+OTHER_DEVICE_TOKENS = 1 << 14
 
 
 class Encoder(nn.Module):
-    """A transformer, its tokenizer and how token vectors become the text's vector."""
+    """A transformer, its tokenizer and the pooling of token vectors to one vector per text.
+
+    `source` is a folder or any other name that `find_encoder` takes.
+    """
 
     def __init__(
         self,
-        source: str,
+        source: str | Path,
         pooling: str = "auto",
         max_length: int = 256,
         dropout: float = 0.1,
         tokenizer: Any = None,
     ) -> None:
         super().__init__()
-        self.tokenizer = load_tokenizer(source) if tokenizer is None else tokenizer
-        self.model: Any = load_transformer(source, dropout)
-        self.pooling = default_pooling(source, self.model) if pooling == "auto" else pooling
+        name = str(source)
+        folder = find_encoder(name)
+        self.tokenizer = load_tokenizer(name, folder) if tokenizer is None else tokenizer
+        self.model: Any = load_transformer(name, folder, dropout)
+        self.pooling = default_pooling(folder, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
-            raise TreetopError(f"encoder {source!r} has no pooler: choose mean, cls or last pooling")
+            raise TreetopError(f"encoder {name!r} has no pooler: choose mean, cls or last pooling")
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
-        self.compute = torch.float32  # what inference computes in
-        self._copy: list[Any] = []  # the model in that type, where its weights have another
+        self.compute = torch.float32  # dtype of inference
+        self._copy: list[Any] = []  # the model in that dtype, if its weights have another one
         self._replay: tuple[Any, Replay] | None = None
-        self._home: tuple[torch.device, torch.dtype] | None = None  # where auto leaves it
+        # device and dtype that "auto" in a runtime stands for
+        self._home: tuple[torch.device, torch.dtype] | None = None
 
     @property
     def width(self) -> int:
@@ -55,7 +64,7 @@ class Encoder(nn.Module):
         return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
 
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
-        """Vectors of padded rows of ids; `mask` is 1 at tokens, None if every row is full."""
+        """Vectors (float32, rows x width) of padded ids; `mask` is 1 at tokens, None if all are."""
         output = (model or self.model)(input_ids=ids, attention_mask=mask)
         tokens: Tensor = output[0]
         if self.pooling == "pooler":
@@ -72,37 +81,37 @@ class Encoder(nn.Module):
         return torch.bmm(weights[:, None], tokens)[:, 0].float()
 
     def tokens(self, texts: Iterable[str]) -> Ragged:
-        """Token ids of texts, cut to the encoder's length."""
+        """Token ids of texts, truncated to `max_length`."""
         return token_ids_of(self.tokenizer, texts, self.max_length)
 
     def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
-        """Φ_dnn of texts."""
+        """Φ_dnn of texts: float32, texts x width. Calls `advance` after each batch."""
         return self.embed(self.tokens(texts), advance)
 
     @torch.inference_mode()
     def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
-        """Φ_dnn of every row, float32, without dropout."""
+        """Φ_dnn of token ids: float32, rows x width, without dropout. Calls `advance` per batch."""
         was_training = self.training
         if was_training:
             self.eval()
         model, device = self.for_inference(), next(self.parameters()).device
-        alone = tokens.rows == 1 and device.type == "cuda" and not was_training
-        if alone and model.config.model_type in RECORDABLE:
+        one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
+        if one_text_on_gpu and model.config.model_type in RECORDABLE:
             return self.replay(model, device)(np.asarray(tokens.ids))
         on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.empty(tokens.rows, self.width, device=device)
-        for rows in by_length(tokens.lengths, self.room):
+        for rows in by_length(tokens.lengths, self.batch_tokens):
             lengths = tokens.lengths[rows]
             width, full = int(lengths[0]), bool(lengths[0] == lengths[-1])
             numbers = torch.from_numpy(rows).to(device)
 
-            def work(
+            def embed_part(
                 part: slice, numbers: Tensor = numbers, width: int = width, full: bool = full
             ) -> None:
-                some = numbers[part]
-                vectors[some] = self(*on_device.padded(some, width, full), model)
+                rows_of_part = numbers[part]
+                vectors[rows_of_part] = self(*on_device.padded(rows_of_part, width, full), model)
 
-            in_fitting_parts(work, rows.size, rows.size)
+            in_fitting_parts(embed_part, rows.size, rows.size)
             if advance:
                 advance()
         if was_training:
@@ -110,7 +119,7 @@ class Encoder(nn.Module):
         return vectors.cpu().numpy()
 
     def replay(self, model: Any, device: torch.device) -> Replay:
-        """What encodes one text at a time on a GPU."""
+        """The recorded kernels that encode one text at a time on a GPU."""
         place = (model, next(model.parameters()).data_ptr())
         if self._replay is None or self._replay[0] != place:
             never_wait(model)
@@ -119,20 +128,20 @@ class Encoder(nn.Module):
         return self._replay[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        """All but recordings, which belong to this process."""
+        """The state to pickle, without recorded kernels: those belong to this process."""
         return {**self.__dict__, "_replay": None}
 
     @property
-    def room(self) -> int:
-        """Tokens that go through at once."""
-        return TOKENS_A_BATCH.get(next(self.parameters()).device.type, 1 << 14)
+    def batch_tokens(self) -> int:
+        """Tokens per batch without gradients, including padding."""
+        return TOKENS_PER_BATCH.get(next(self.parameters()).device.type, OTHER_DEVICE_TOKENS)
 
     def batches(self, tokens: Ragged) -> int:
-        """How often `embed` calls `advance`."""
-        return sum(1 for _ in by_length(tokens.lengths, self.room))
+        """Number of batches in which `embed` processes these rows."""
+        return sum(1 for _ in by_length(tokens.lengths, self.batch_tokens))
 
     def for_inference(self) -> Any:
-        """The model in the type that inference computes in: itself, or a copy."""
+        """The model in the dtype `compute`: itself, or a copy that is kept."""
         if next(self.model.parameters()).dtype == self.compute:
             return self.model
         if not self._copy:
@@ -140,7 +149,7 @@ class Encoder(nn.Module):
         return self._copy[0]
 
     def place(self, runtime: Runtime) -> None:
-        """Move to the device and compute in the precision of `runtime`, unless those are auto."""
+        """Move to the device and the precision of `runtime`, unless those are auto."""
         here = next(self.parameters()).device
         home, compute = self._home = self._home or (here, self.compute)
         device = home if runtime.device == "auto" else pick_device(runtime.device)
@@ -153,7 +162,7 @@ class Encoder(nn.Module):
             self._copy, self.compute = [], compute
 
     def take_weights(self, weights: dict[str, Tensor]) -> None:
-        """Hold these float32 weights from here on."""
+        """Copy float32 weights, by parameter name, into the model."""
         self._copy, self._replay = [], None
         self.float()
         with torch.no_grad():
@@ -162,38 +171,27 @@ class Encoder(nn.Module):
                     parameter.copy_(weights[name])
 
     def save(self, folder: Path) -> None:
-        """Write a plain Hugging Face folder, float32, with the pooling beside it."""
+        """Write a plain Hugging Face folder: float32 weights, tokenizer and pooling."""
         with quiet():
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
 
 
-def by_length(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Rows of similar lengths, longest first, at most `tokens` padded tokens at a time."""
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < order.size:
-        end = start + max(1, tokens // int(lengths[order[start]]))
-        yield order[start:end]
-        start = end
-
-
 def longest_input(tokenizer: Any, model: Any) -> int:
-    """Tokens that the model has positions for."""
+    """The longest input in tokens that the tokenizer and the model's positions allow."""
     limits = [int(tokenizer.model_max_length)]
     positions = getattr(model.config, "max_position_embeddings", None)
     if isinstance(positions, int) and positions > 0:
-        # RoBERTa and its kin count positions from the padding token's number on.
+        # RoBERTa and its relatives number positions from the padding token's id upwards.
         offset = getattr(getattr(model, "embeddings", None), "padding_idx", None)
         limits.append(positions - (offset + 1 if offset else 0))
     return min(limits)
 
 
-def default_pooling(source: str, model: Any) -> str:
-    """What the model says of itself, the last token for XLNet, the mean for all others."""
-    path = file_of(source, "1_Pooling/config.json")
-    if path is not None:
+def default_pooling(folder: Path, model: Any) -> str:
+    """The pooling stated in the encoder's folder; else the last token for XLNet, or the mean."""
+    if (path := folder / POOLING).is_file():
         stated = json.loads(path.read_text("utf-8"))
         if stated.get("pooling_mode_cls_token"):
             return "cls"
@@ -202,12 +200,12 @@ def default_pooling(source: str, model: Any) -> str:
 
 
 def write_pooling(folder: Path, pooling: str, width: int) -> None:
-    """Note the pooling as sentence-transformers does, so that others read it too."""
-    (folder / "1_Pooling").mkdir()
-    facts = {
+    """Write the pooling in the file that sentence-transformers has for it."""
+    settings = {
         "word_embedding_dimension": width,
         "pooling_mode_cls_token": pooling == "cls",
         "pooling_mode_mean_tokens": pooling == "mean",
         "pooling_mode_lasttoken": pooling == "last",
     }
-    (folder / "1_Pooling" / "config.json").write_text(json.dumps(facts, indent=2) + "\n", "utf-8")
+    (folder / POOLING).parent.mkdir()
+    (folder / POOLING).write_text(json.dumps(settings, indent=2) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""PECOS's TF-IDF: tokens are what spaces separate, as they are written."""
+"""PECOS's TF-IDF vectorizer: tokens are separated by spaces and keep their case."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from treetop.features.words.tokens import check_text
 
 
 class PecosWords:
-    """A vectoriser that PECOS trained, for prediction."""
+    """A vectorizer that was trained by PECOS, for prediction."""
 
     kind: ClassVar[str] = "pecos"
 
     def __init__(
         self, tokens: list[str], idf: np.ndarray, sizes: np.ndarray, grams: np.ndarray
     ) -> None:
-        """`grams`: token numbers of all features, one after the other; `sizes`: how many each has."""
+        """`sizes` are the numbers of tokens per feature, `grams` the tokens of all features."""
         self.tokens, self.idf, self.sizes, self.grams = tokens, idf, sizes, grams
         self.numbers = {token: number for number, token in enumerate(tokens)}
         ends = np.cumsum(sizes)
@@ -46,28 +46,28 @@ class PecosWords:
         for number, text in enumerate(texts):
             check_text(text, number)
             counts = self.counts(text)
-            found = sorted(counts)
-            weights = np.array([counts[one] * self.idf[one] for one in found])
-            features += found
+            features_of_text = sorted(counts)
+            weights = np.array([counts[feature] * self.idf[feature] for feature in features_of_text])
+            features += features_of_text
             values.append(weights / max(np.linalg.norm(weights), 1e-12))
             ends.append(len(features))
         data = np.concatenate(values) if values else np.zeros(0)
-        cells = (data.astype(np.float32), np.array(features, np.int64), np.array(ends))
-        return sp.csr_matrix(cells, shape=(len(ends) - 1, self.features))
+        csr = (data.astype(np.float32), np.array(features, np.int64), np.array(ends))
+        return sp.csr_matrix(csr, shape=(len(ends) - 1, self.features))
 
     def counts(self, text: str) -> Counter[int]:
-        """How often each feature occurs in a text."""
+        """The number of occurrences of each feature in a text."""
         ids = [self.numbers.get(token, -1) for token in text.split(" ") if token]
-        found: Counter[int] = Counter()
+        counts: Counter[int] = Counter()
         for length in self.lengths:
             for start in range(len(ids) - length + 1):
                 feature = self.feature_of.get(tuple(ids[start : start + length]))
                 if feature is not None:
-                    found[feature] += 1
-        return found
+                    counts[feature] += 1
+        return counts
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All that is needed to make it again."""
+        """Everything that was learned, as arrays by name."""
         text = "\n".join(self.tokens).encode("utf-8")
         return {
             "tokens": np.frombuffer(text, np.uint8),
@@ -84,5 +84,5 @@ class PecosWords:
 
 
 def no_words() -> PecosWords:
-    """A vectoriser without features: the model reads the encoder alone."""
+    """A vectorizer without features, for models that use the encoder only."""
     return PecosWords([], np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64))

@@ -1,4 +1,4 @@
-"""Sparse matrices put together by several threads: most of the time is the first touch of memory."""
+"""Stacks sparse matrices with several threads, as the first access to new memory dominates the time."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treetop.runtime import parallel
 
 
 def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
-    """Blocks of rows as one matrix, without scipy's detour over COO."""
+    """Blocks of rows as one matrix, without scipy's conversion to COO."""
     if len(rows) == 1:
         return rows[0]
     ends = np.cumsum(np.concatenate([[0], *(np.diff(block.indptr) for block in rows)]))
@@ -18,15 +18,15 @@ def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
     starts = np.cumsum([0, *(block.nnz for block in rows)])
 
     def work(number: int, _: np.ndarray) -> None:
-        place = slice(starts[number], starts[number + 1])
-        data[place], indices[place] = rows[number].data, rows[number].indices
+        part = slice(starts[number], starts[number + 1])
+        data[part], indices[part] = rows[number].data, rows[number].indices
 
     parallel.run(work, range(len(rows)), threads)
     return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, rows[0].shape[1]))
 
 
 def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
-    """Columns of all parts one after the other; rows of length 1 in each part have length 1 again."""
+    """The columns of all parts side by side; rows have length 1 if those of each part have."""
     if len(parts) == 1:
         return parts[0]
     sizes = np.array([np.diff(part.indptr) for part in parts])

@@ -1,26 +1,25 @@
-"""Φ_tfidf: texts to sparse rows of length 1, with the numbers of scikit-learn's TfidfVectorizer."""
+"""Φ_tfidf: texts to sparse rows of length 1, with the values of scikit-learn's TfidfVectorizer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.words.corpus import Spool, read_corpus
 from treetop.features.words.grams import GramTable, build_table, choose, count_levels
 from treetop.features.words.stacking import side_by_side, stack
 from treetop.features.words.tokens import (
     Block,
     HashTable,
     Reading,
-    Spool,
     TokenTable,
     blocks_of_text,
     chain_names,
-    read_corpus,
     tokenize_texts,
 )
 from treetop.kernels import ngrams as kernel
@@ -28,35 +27,37 @@ from treetop.kernels import text
 from treetop.runtime import parallel
 from treetop.settings.parts import Analyser
 
+TABLE = tuple(field.name for field in fields(GramTable))
 LEARNED = ("idf", "spelling", "names", "name_ends")
+SMALL_BLOCK = 1 << 16  # characters for which starting threads would take longer than the work
 UNITS = {"word": text.WORDS, "char": text.CHARACTERS}
 
 
 def smooth_idf(documents: np.ndarray, total: int) -> np.ndarray:
-    """ln((1 + N) / (1 + df)) + 1, as scikit-learn has it."""
+    """ln((1 + N) / (1 + df)) + 1, as in scikit-learn: float64."""
     return np.log((1.0 + total) / (1.0 + documents)) + 1.0
 
 
 def as_count(limit: int | float, documents: int) -> float:
-    """A document frequency given as a count, or as a share of all documents when a float."""
+    """A limit of the document frequency as a count; a float is a share of all documents."""
     return limit if isinstance(limit, int) else limit * documents
 
 
 def reading_of(analyser: Analyser) -> Reading:
-    """How `analyser` cuts text into tokens."""
+    """How an analyzer splits texts into tokens."""
     return Reading(UNITS[analyser.unit], analyser.lowercase, analyser.shortest, analyser.first)
 
 
 @dataclass(frozen=True)
 class FittedAnalyser:
-    """One analyser and what it learned."""
+    """An analyzer with what it learned: n-grams and their weights."""
 
     analyser: Analyser
     table: GramTable
     idf: np.ndarray  # float64, by feature
     spelling: np.ndarray  # int32, features x longest: tokens of a feature, -1 after the last
-    names: np.ndarray  # uint8, names of the tokens one after the other
-    name_ends: np.ndarray  # int64
+    names: np.ndarray  # uint8, the tokens as UTF-8, one after the other
+    name_ends: np.ndarray  # int64, where each token ends in `names`
 
     @property
     def features(self) -> int:
@@ -64,7 +65,7 @@ class FittedAnalyser:
         return int(self.idf.size)
 
     def name(self, feature: int) -> str:
-        """The n-gram as text."""
+        """The n-gram of a feature, as text."""
         tokens = [token for token in self.spelling[feature].tolist() if token >= 0]
         starts = [self.name_ends[token - 1] if token else 0 for token in tokens]
         spans = zip(starts, self.name_ends[tokens], strict=True)
@@ -72,7 +73,7 @@ class FittedAnalyser:
         return (" " if self.analyser.unit == "word" else "").join(words)
 
     def read(self, texts: list[str], threads: int) -> Block:
-        """Token ids of some documents."""
+        """Token ids of texts."""
         ids = HashTable(self.table.token_keys, self.table.token_values)
         tokens = tokenize_texts(texts, reading_of(self.analyser), ids, threads)
         return Block(tokens.ids, tokens.ends, 0)
@@ -82,8 +83,8 @@ class FittedAnalyser:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Features of documents `first` to `last`, their counts, and where each document ends."""
         longest = self.analyser.ngrams[1]
-        room = int(starts[last] - starts[first]) * longest
-        features, counts = np.empty(room, np.int32), np.empty(room, np.float32)
+        most = int(starts[last] - starts[first]) * longest
+        features, counts = np.empty(most, np.int32), np.empty(most, np.float32)
         ends = np.empty(last - first, np.int64)
         written = kernel.count_features(
             block.ids,
@@ -103,7 +104,7 @@ class FittedAnalyser:
         return features[:written].copy(), counts[:written].copy(), ends
 
     def rows(self, block: Block, threads: int) -> sp.csr_matrix:
-        """tf-idf rows of the documents in `block`."""
+        """tf-idf of the documents in `block`: float32 CSR, documents x features."""
         starts = np.concatenate([[0], block.ends])
 
         def work(task: tuple[int, int], _: np.ndarray) -> tuple[np.ndarray, ...]:
@@ -118,7 +119,7 @@ class FittedAnalyser:
 
 
 def empty_table(analyser: Analyser) -> TokenTable:
-    """A table that knows the stop words of `analyser`, and no other token yet."""
+    """A token table that holds only the stop words of an analyzer."""
     tokens = TokenTable(reading_of(analyser))
     tokens.leave_out(analyser.stop_words)
     return tokens
@@ -132,7 +133,7 @@ def fit_analyser(
     documents: int,
     threads: int,
 ) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
-    """The features of one analyser, and the rows of the texts."""
+    """Learn the features of one analyzer; also returns the rows of the texts, in blocks."""
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
     most = int(np.floor(as_count(analyser.max_df, documents)))
     shortest, longest = analyser.ngrams
@@ -152,13 +153,13 @@ def fit_analyser(
 
 @dataclass(frozen=True)
 class Tfidf:
-    """Several analysers side by side, made by `fit_tfidf`. A row has length 1 whatever their number."""
+    """The features of several analyzers side by side, made by `fit_tfidf`. Rows have length 1."""
 
     fitted: tuple[FittedAnalyser, ...]
     kind: ClassVar[str] = "words"
 
     def transform(self, texts: Iterable[str], threads: int | None = None) -> sp.csr_matrix:
-        """float32 CSR, one row per text, features ascending in each row."""
+        """float32 CSR, texts x features, with ascending indices in each row."""
         blocks = list(self.transform_blocks(texts, threads))
         if not blocks:
             return sp.csr_matrix((0, self.features), dtype=np.float32)
@@ -169,9 +170,9 @@ class Tfidf:
     ) -> Iterator[sp.csr_matrix]:
         """`transform` in blocks of some megabytes of text, for streams of any length."""
         for block in blocks_of_text(texts):
-            share = parallel.thread_count(threads) if sum(map(len, block)) > 1 << 16 else 1
-            parts = [one.rows(one.read(block, share), share) for one in self.fitted]
-            yield side_by_side(parts, share)
+            used = parallel.thread_count(threads) if sum(map(len, block)) > SMALL_BLOCK else 1
+            parts = [analyser.rows(analyser.read(block, used), used) for analyser in self.fitted]
+            yield side_by_side(parts, used)
 
     @property
     def features(self) -> int:
@@ -180,50 +181,44 @@ class Tfidf:
 
     @property
     def widths(self) -> list[int]:
-        """Number of features of each analyser."""
-        return [one.features for one in self.fitted]
+        """Number of features of each analyzer."""
+        return [analyser.features for analyser in self.fitted]
 
     def feature_name(self, feature: int) -> str:
-        """Name of a feature."""
-        for one in self.fitted:
-            if feature < one.features:
-                return one.name(feature)
-            feature -= one.features
+        """The n-gram of a feature, as text."""
+        for analyser in self.fitted:
+            if feature < analyser.features:
+                return analyser.name(feature)
+            feature -= analyser.features
         raise IndexError(f"there are {self.features} features")
 
     def feature_names(self) -> list[str]:
-        """Names of all features."""
+        """The n-grams of all features, as text."""
         return [self.feature_name(feature) for feature in range(self.features)]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Everything learned, as named arrays."""
-        named: dict[str, np.ndarray] = {}
-        for number, one in enumerate(self.fitted):
-            arrays: dict[str, np.ndarray] = {**vars(one.table)}
-            arrays.update({name: getattr(one, name) for name in LEARNED})
-            named.update({f"{number}.{name}": value for name, value in arrays.items()})
-        return named
+        """Everything that was learned, as arrays by name."""
+        arrays: dict[str, np.ndarray] = {}
+        for number, fitted in enumerate(self.fitted):
+            arrays |= {f"{number}.{name}": getattr(fitted.table, name) for name in TABLE}
+            arrays |= {f"{number}.{name}": getattr(fitted, name) for name in LEARNED}
+        return arrays
 
     @classmethod
     def from_arrays(cls, analysers: Iterable[Analyser], arrays: Mapping[str, np.ndarray]) -> Tfidf:
         """The inverse of `arrays`."""
-        fields = GramTable.__dataclass_fields__
-        return cls(
-            tuple(
-                FittedAnalyser(
-                    analyser,
-                    GramTable(*(arrays[f"{number}.{name}"] for name in fields)),
-                    *(arrays[f"{number}.{name}"] for name in LEARNED),
-                )
-                for number, analyser in enumerate(analysers)
-            )
-        )
+        fitted = []
+        for number, analyser in enumerate(analysers):
+            table = GramTable(**{name: arrays[f"{number}.{name}"] for name in TABLE})
+            learned = {name: arrays[f"{number}.{name}"] for name in LEARNED}
+            fitted.append(FittedAnalyser(analyser, table, **learned))
+        return cls(tuple(fitted))
 
 
 def fit_tfidf(
     analysers: Iterable[Analyser], texts: Iterable[str], threads: int | None = None
 ) -> tuple[Tfidf, sp.csr_matrix]:
-    """What the analysers learn from texts, and the texts' rows. A stream will do: it is read once."""
+    """Learn the features of analyzers; also returns the rows of the texts, which are read only once."""
     count = parallel.thread_count(threads)
     tfidf, blocks = fit_blocks(tuple(analysers), texts, count)
     parts = [stack(rows, count) for rows in blocks]
@@ -235,7 +230,7 @@ def fit_tfidf(
 def fit_blocks(
     analysers: Sequence[Analyser], texts: Iterable[str], threads: int
 ) -> tuple[Tfidf, list[list[sp.csr_matrix]]]:
-    """The same with the rows in blocks, by analyser. Token ids are given up when it returns."""
+    """`fit_tfidf` with the rows in blocks, by analyzer. Token ids are freed when it returns."""
     tables = [empty_table(analyser) for analyser in analysers]
     spools, documents = read_corpus(texts, tables, threads)
     results = [

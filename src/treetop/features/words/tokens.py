@@ -1,12 +1,10 @@
-"""Text to token ids: a stream of documents in, blocks of ids out, in bounded memory."""
+"""Texts to token ids, block by block."""
 
 from __future__ import annotations
 
-import mmap
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,17 +14,13 @@ from treetop.kernels import text as kernel
 from treetop.runtime import parallel
 
 BLOCK_BYTES = 8 << 20
-# Of a block while features are learned. Short tasks would spend their time waiting for the interpreter
-# lock, which the import of torch holds most of the time then.
-BLOCK_BYTES_A_THREAD = 4 << 20
-SPOOL_BYTES = 1 << 30
 LARGEST_DOCUMENT = 1 << 30
 EMPTY_TABLE_SLOTS = 1 << 16
 NO_CASE = np.empty(0, np.int32)
 
 
 class Block(NamedTuple):
-    """Token ids of some consecutive documents."""
+    """Token ids of consecutive documents."""
 
     ids: np.ndarray  # int32; -1 is an unknown token
     ends: np.ndarray  # int64, where each document ends in `ids`
@@ -35,15 +29,15 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """How text is cut into tokens."""
+    """How texts are split into tokens."""
 
     unit: int  # kernel.WORDS or kernel.CHARACTERS
     lowercase: bool
-    shortest: int
-    first: int | None = None  # characters of a text that are looked at; None: all
+    shortest: int  # tokens of fewer characters are ignored
+    first: int | None = None  # number of characters read of each text; None: all
 
     def encode(self, texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
-        """Documents as one buffer of UTF-8 and the offsets of their beginnings and the end."""
+        """Texts as one buffer of UTF-8 (uint8), and their offsets with the end of the last (int64)."""
         if self.first is not None:
             texts = [cut_at_word(text, self.first) for text in texts]
         if self.lowercase:
@@ -51,39 +45,39 @@ class Reading:
                 text.lower() if any(letter in text for letter in CONTEXT_SENSITIVE) else text
                 for text in texts
             ]
-        pieces = [text.encode("utf-8", "replace") for text in texts]
-        offsets = np.zeros(len(pieces) + 1, np.int64)
-        np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
-        return np.frombuffer(b"".join(pieces), np.uint8), offsets
+        buffer, ends = chain_names(texts)
+        return buffer, np.append(0, ends)
 
 
 def cut_at_word(text: str, characters: int) -> str:
-    """The first `characters` of a text, without a word that would be cut in two."""
+    """The first `characters` of a text, without the beginning of a word that they would cut in two."""
     if len(text) <= characters:
         return text
-    whole, space, _ = text[: characters + 1].rpartition(" ")
-    return whole if space else text[:characters]
+    whole_words, space, _ = text[: characters + 1].rpartition(" ")
+    return whole_words if space else text[:characters]
 
 
 def check_text(text: object, number: int) -> None:
-    """Raise if document `number` is no text."""
+    """Raise an error if document `number` is not a string."""
     if not isinstance(text, str):
         raise TreetopError(
             f"document {number} is of type {type(text).__name__}, not a string: texts must be strings"
         )
 
 
-def blocks_of_text(texts: Iterable[str], most: int = BLOCK_BYTES) -> Iterator[list[str]]:
-    """Lists of documents of some megabytes each."""
+def blocks_of_text(texts: Iterable[str], block_bytes: int = BLOCK_BYTES) -> Iterator[list[str]]:
+    """Lists of texts of about `block_bytes` each, to process a stream in bounded memory."""
     block: list[str] = []
     size = 0
     for number, text in enumerate(texts):
         check_text(text, number)
         if len(text) > LARGEST_DOCUMENT:
-            raise TreetopError(f"document {number} has {len(text):,} characters: over the limit")
+            raise TreetopError(
+                f"document {number} has {len(text):,} characters: the limit is {LARGEST_DOCUMENT:,}"
+            )
         block.append(text)
         size += len(text) + 16
-        if size >= most:
+        if size >= block_bytes:
             yield block
             block, size = [], 0
     if block:
@@ -91,9 +85,9 @@ def blocks_of_text(texts: Iterable[str], most: int = BLOCK_BYTES) -> Iterator[li
 
 
 class HashTable(NamedTuple):
-    """Ids by hash: that of ``keys[slot]`` is ``values[slot]``. A free slot has the key 0."""
+    """Ids by hash: the id of the hash ``keys[slot]`` is ``values[slot]``. Free slots have the key 0."""
 
-    keys: np.ndarray  # uint64, a power of two
+    keys: np.ndarray  # uint64, as many as a power of two
     values: np.ndarray  # int32
 
     @classmethod
@@ -102,12 +96,12 @@ class HashTable(NamedTuple):
         return cls(np.zeros(slots, np.uint64), np.zeros(slots, np.int32))
 
     def fill(self, hashes: np.ndarray, ids: np.ndarray) -> None:
-        """Enter hashes (uint64) that are not in the table, with their ids (int32)."""
+        """Insert hashes (uint64) that the table does not hold yet, with their ids (int32)."""
         kernel.fill_table(hashes, ids, self.keys, self.values)
 
 
-class FoundTokens(NamedTuple):
-    """What the tokenizer found in a block. The last four describe the unknown tokens."""
+class TokenBlock(NamedTuple):
+    """The tokens of a block of texts. The last four arrays describe tokens missing from the table."""
 
     buffer: np.ndarray  # uint8, the texts as UTF-8
     ends: np.ndarray  # int64, where each document ends in `ids`
@@ -118,20 +112,20 @@ class FoundTokens(NamedTuple):
     lengths: np.ndarray  # int32, in bytes
 
 
-def tokenize_texts(texts: list[str], reading: Reading, table: HashTable, threads: int) -> FoundTokens:
-    """Tokens of `texts`, those in the table with their id, the others with -1."""
+def tokenize_texts(texts: list[str], reading: Reading, table: HashTable, threads: int) -> TokenBlock:
+    """The tokens of `texts`, with their ids in the table, or -1 if it does not hold them."""
     buffer, offsets = reading.encode(texts)
     classes = character_classes()
     lower = lower_case() if reading.lowercase else NO_CASE
 
     def work(task: tuple[int, int], _: np.ndarray) -> list[np.ndarray]:
         first, last = task
-        room = int(offsets[last] - offsets[first]) + 1
-        if reading.unit == kernel.WORDS:
-            room = room // 2 + (last - first) + 1
-        ids, counts = np.empty(room, np.int32), np.empty(last - first, np.int64)
-        unknown = [np.empty(room, dtype) for dtype in (np.int64, np.uint64, np.int64, np.int32)]
-        count, new = kernel.tokenize(
+        most = int(offsets[last] - offsets[first]) + 1
+        if reading.unit == kernel.WORDS:  # there is a separator between words
+            most = most // 2 + (last - first) + 1
+        ids, counts = np.empty(most, np.int32), np.empty(last - first, np.int64)
+        unknown = [np.empty(most, dtype) for dtype in (np.int64, np.uint64, np.int64, np.int32)]
+        count, unknown_count = kernel.tokenize(
             buffer,
             offsets,
             first,
@@ -145,20 +139,20 @@ def tokenize_texts(texts: list[str], reading: Reading, table: HashTable, threads
             counts,
             *unknown,
         )
-        return [counts, ids[:count], *(column[:new] for column in unknown)]
+        return [counts, ids[:count], *(column[:unknown_count] for column in unknown)]
 
     parts = parallel.over_ranges(work, len(texts), threads)
-    before = 0
+    offset = 0
     for part in parts:
-        part[2] += before
-        before += part[1].size
+        part[2] += offset
+        offset += part[1].size
     counts, *columns = (np.concatenate(column) for column in zip(*parts))
-    return FoundTokens(buffer, np.cumsum(counts), *columns)
+    return TokenBlock(buffer, np.cumsum(counts), *columns)
 
 
 @dataclass
 class TokenTable:
-    """Ids for tokens, given in the order of their first occurrence."""
+    """Ids of tokens, numbered in the order of their first occurrence."""
 
     reading: Reading
     ids: HashTable = field(default_factory=lambda: HashTable.of_size(EMPTY_TABLE_SLOTS))
@@ -167,13 +161,13 @@ class TokenTable:
     known: int = 0
 
     def leave_out(self, words: Iterable[str]) -> None:
-        """Make stop words of `words`. Call it before the first block."""
+        """Mark `words` as stop words. To be called before `read`."""
         for word in words:
             hashes = tokenize_texts([word], self.reading, self.ids, threads=1).hashes
             self.ids.fill(hashes, np.full(hashes.size, kernel.STOP, np.int32))
 
     def read(self, texts: list[str], first_document: int, threads: int) -> Block:
-        """Token ids of a block of documents; new tokens get new ids."""
+        """Token ids of a block of texts; adds the tokens that the table does not hold yet."""
         tokens = tokenize_texts(texts, self.reading, self.ids, threads)
         while (known := self._intern(tokens)) < 0:
             self.known = -1 - known
@@ -181,7 +175,7 @@ class TokenTable:
         self.known = known
         return Block(tokens.ids, tokens.ends, first_document)
 
-    def _intern(self, tokens: FoundTokens) -> int:
+    def _intern(self, tokens: TokenBlock) -> int:
         known = kernel.intern(
             tokens.buffer,
             tokens.ids,
@@ -204,7 +198,7 @@ class TokenTable:
         self.name_ends = np.concatenate([self.name_ends, np.empty(3 * self.name_ends.size, int)])
 
     def hashes(self) -> np.ndarray:
-        """Hash of each token, by id."""
+        """The hash of each token, by id: uint64."""
         keys, values = self.ids
         hashes = np.zeros(self.known, np.uint64)
         used = (keys != 0) & (values >= 0)
@@ -212,62 +206,21 @@ class TokenTable:
         return hashes
 
     def stop_hashes(self) -> np.ndarray:
-        """Hashes of the stop words."""
+        """The hashes of the stop words: uint64."""
         keys, values = self.ids
-        stops: np.ndarray = keys[(keys != 0) & (values == kernel.STOP)]
-        return stops
+        return np.asarray(keys[(keys != 0) & (values == kernel.STOP)])
 
     def name(self, token: int) -> str:
-        """The token as text."""
+        """The token of this id, as text."""
         start = self.name_ends[token - 1] if token else 0
         text = self.names[start : self.name_ends[token]].tobytes().decode("utf-8")
         if self.reading.unit == kernel.CHARACTERS and len(text) > 1:
-            text = " "  # a run of white space stands for one space
+            text = " "  # a run of white space counts as one space
         return text.lower() if self.reading.lowercase else text
 
 
-class Spool:
-    """Blocks kept for several passes: in memory up to a limit, the rest in a temporary file."""
-
-    def __init__(self, limit: int = SPOOL_BYTES) -> None:
-        self.blocks: list[Block] = []
-        self.room = limit
-        self.file: IO[bytes] | None = None
-
-    def append(self, block: Block) -> None:
-        """Keep a block."""
-        if self.room >= block.ids.nbytes:
-            self.room -= block.ids.nbytes
-            self.blocks.append(block)
-            return
-        self.file = self.file or tempfile.TemporaryFile()  # noqa: SIM115 - lives with the spool
-        start = -(-self.file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
-        self.file.seek(start)
-        self.file.write(block.ids.tobytes())
-        self.file.flush()
-        if block.ids.size:
-            view = mmap.mmap(
-                self.file.fileno(), block.ids.nbytes, access=mmap.ACCESS_READ, offset=start
-            )
-            block = block._replace(ids=np.frombuffer(view, np.int32))
-        self.blocks.append(block)
-
-
-def read_corpus(
-    texts: Iterable[str], tables: list[TokenTable], threads: int, spool_bytes: int = SPOOL_BYTES
-) -> tuple[list[Spool], int]:
-    """Every document's token ids in each table, and the number of documents. `texts` is read once."""
-    spools = [Spool(spool_bytes) for _ in tables]
-    documents = 0
-    for block in blocks_of_text(texts, BLOCK_BYTES_A_THREAD * threads):
-        for table, spool in zip(tables, spools, strict=True):
-            spool.append(table.read(block, documents, threads))
-        documents += len(block)
-    return spools, documents
-
-
 def chain_names(names: Iterable[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Names as one buffer of UTF-8 and where each ends."""
+    """Strings as one buffer of UTF-8 (uint8), and where each ends (int64)."""
     pieces = [name.encode("utf-8", "replace") for name in names]
     ends = np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)))
     return np.frombuffer(b"".join(pieces), np.uint8), ends.astype(np.int64)

@@ -1,8 +1,8 @@
-"""Which characters are letters, and their lower case, for every code point.
+"""The class and the lower case of every Unicode code point.
 
-The tables are read from a file of the package and not asked of Python, so that a model splits text
-the same way on every version of Python.
-`python -m treetop.features.words.unicode` writes the file anew.
+The tables come from a file of the package instead of Python's `unicodedata`, so that a model splits
+text in the same way on every version of Python. `python -m treetop.features.words.unicode` regenerates
+the file.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from treetop.kernels.text import LETTER, MARK, SEPARATOR, SPACE
 FILE = Path(__file__).with_name("unicode.npz")
 CODE_POINTS = 0x110000
 LOWER_LIMIT = 0x20000
-# Lower case of these two depends on more than the character itself: Python's str.lower knows.
+# The lower case of these two depends on their context or is longer: str.lower handles them.
 CONTEXT_SENSITIVE = ("\u03a3", "\u0130")
 
 
 def character_kind(character: str) -> int:
-    """Letter or digit, mark that continues a word, white space, or separator."""
+    """LETTER (or digit), MARK (continues a word), SPACE or SEPARATOR."""
     if character.isalnum():
         return LETTER
     if character.isspace():
         return SPACE
-    # Variation selectors choose between the pictures of one character: no part of a word.
+    # Variation selectors choose between glyphs of a character and are not part of a word.
     if unicodedata.category(character) in ("Mn", "Mc") and "VARIATION SELECTOR" not in (
         unicodedata.name(character, "")
     ):
@@ -37,7 +37,7 @@ def character_kind(character: str) -> int:
 
 
 def tables_of_python() -> dict[str, np.ndarray]:
-    """The tables of this Python, run-length coded."""
+    """The tables of this version of Python, run-length encoded."""
     kinds = np.array([character_kind(chr(point)) for point in range(CODE_POINTS)], np.uint8)
     starts = np.flatnonzero(np.diff(kinds, prepend=255)).astype(np.int32)
     upper = [p for p in range(LOWER_LIMIT) if len(chr(p).lower()) == 1 and chr(p).lower() != chr(p)]
@@ -52,7 +52,7 @@ def tables_of_python() -> dict[str, np.ndarray]:
 
 @cache
 def character_classes() -> np.ndarray:
-    """uint8 for every code point: SEPARATOR, LETTER, MARK or SPACE."""
+    """The class of every code point, uint8: SEPARATOR, LETTER, MARK or SPACE."""
     with np.load(FILE) as tables:
         lengths = np.diff(tables["starts"], append=CODE_POINTS)
         return np.repeat(tables["kinds"], lengths)
@@ -60,7 +60,7 @@ def character_classes() -> np.ndarray:
 
 @cache
 def lower_case() -> np.ndarray:
-    """int32 for the code points that can have a lower case: the lower case."""
+    """The lower case of every code point below LOWER_LIMIT, int32."""
     table = np.arange(LOWER_LIMIT, dtype=np.int32)
     with np.load(FILE) as tables:
         table[tables["upper"]] = tables["lower"]
@@ -68,7 +68,7 @@ def lower_case() -> np.ndarray:
 
 
 def write_tables() -> None:
-    """Write the tables of this Python to the file of the package."""
+    """Write the tables of this version of Python to the file of the package."""
     np.savez_compressed(FILE, **tables_of_python())  # type: ignore[arg-type]
 
 

@@ -1,4 +1,4 @@
-"""What a tree of a forest sees: the features of some analysers, not of all."""
+"""Views: the features of only some analyzers, on which a tree of a forest is trained."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from treetop.runtime import parallel
 
 @dataclass(frozen=True)
 class View:
-    """Columns of the sparse half, and what their values are multiplied with."""
+    """The columns of the sparse half that a tree sees, and a factor for their values."""
 
-    seen: np.ndarray  # uint8, by column
-    scale: float  # rows of analysers that share a length of 1 have that length without the others
+    seen: np.ndarray  # uint8, 1 at the columns of the view
+    scale: float  # restores rows to length 1 without the other analyzers
 
     def of(self, X: Features, threads: int) -> Features:
-        """The features with only these columns, scaled; their numbers stay."""
+        """X with only these columns, scaled. Columns keep their numbers."""
         indptr, indices, data, dense = X.arrays
         counts = np.empty(X.rows, np.int64)
 
@@ -41,20 +41,18 @@ class View:
 
 
 def views_of(chosen: Sequence[Sequence[int]], widths: Sequence[int]) -> list[View]:
-    """Views that see the analysers of these numbers, whose features are `widths` columns each.
+    """A view for each tuple of analyzer numbers in `chosen`; `widths` is the columns per analyzer.
 
-    None if all see everything. One that would see nothing is left out: texts too short for its n-grams.
+    An empty list if every view is complete. Views without any feature are left out, as with texts too
+    short for their n-grams.
     """
-    filled = [[analyser for analyser in view if widths[analyser]] for view in chosen]
-    filled = [view for view in filled if view]
-    used = {analyser for view in filled for analyser in view}
-    if all(len(view) == len(used) for view in filled):
+    nonempty = [[analyser for analyser in view if widths[analyser]] for view in chosen]
+    nonempty = [view for view in nonempty if view]
+    used = {analyser for view in nonempty for analyser in view}
+    if all(len(view) == len(used) for view in nonempty):
         return []
-    ends = np.cumsum([0, *widths])
-    made = []
-    for view in filled:
-        seen = np.zeros(ends[-1], np.uint8)
-        for analyser in view:
-            seen[ends[analyser] : ends[analyser + 1]] = 1
-        made.append(View(seen, float(np.sqrt(len(used) / len(view)))))
-    return made
+    analyser_of_column = np.repeat(np.arange(len(widths)), widths)
+    return [
+        View(np.isin(analyser_of_column, view).astype(np.uint8), float(np.sqrt(len(used) / len(view))))
+        for view in nonempty
+    ]
