@@ -3,7 +3,7 @@
     python docs/blocks.py [PAGE ...]          rewrite the outputs on these pages (default: all)
     python docs/blocks.py --all [PAGE ...]    also run the blocks marked "not run in CI"
 
-`tests/test_docs.py` runs the same code and compares. A comment in the line above a block says what it is:
+`tests/test_docs.py` runs the same code and compares. A comment above a block says what it is:
 
     (none)                          python and sh blocks are run; a page shares one folder and namespace
     <!-- not run: REASON -->        shown only
@@ -195,7 +195,8 @@ class Workspace:
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
                 return
             log_text = (self.folder / "server.log").read_text("utf-8", "replace")
-            assert process.poll() is None and time.monotonic() < until, f"{code}\n{log_text}"
+            assert process.poll() is None, f"the server stopped: {code}\n{log_text}"
+            assert time.monotonic() < until, f"the server does not answer: {code}\n{log_text}"
             time.sleep(0.1)
 
     def close(self) -> None:
@@ -258,7 +259,9 @@ def differs(shown: str, printed: str, numbers_vary: bool = False) -> bool:
 class Folders:
     """A folder per page, copied from the page it continues; each page is run once."""
 
-    def __init__(self, root: Path, names: dict[str, Any] | None = None, everything: bool = False) -> None:
+    def __init__(
+        self, root: Path, names: dict[str, Any] | None = None, everything: bool = False
+    ) -> None:
         self.root, self.names, self.everything = root, names, everything
         self.done: dict[Path, list[tuple[Block, str]]] = {}
 
