@@ -45,7 +45,7 @@ FENCE = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 CONTINUES = re.compile(r"^<!-- continues: (\S+) -->$", re.MULTILINE)
-MARKERS = ("not run: ", "not run in CI: ", "background", "file: ", "output")
+MARKERS = ("not run", "not run in CI", "background", "file", "output")
 RUNNABLE = ("python", "sh")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # Times and sizes depend on the machine.
@@ -86,16 +86,26 @@ class Block:
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property
+    def kind(self) -> str:
+        """What the marker says of the block: one of `MARKERS`, or nothing."""
+        return self.marker.partition(":")[0]
+
+    @property
+    def argument(self) -> str:
+        """What follows the colon in the marker."""
+        return self.marker.partition(":")[2].strip()
+
+    @property
     def is_output(self) -> bool:
         """Whether it shows what the block above prints."""
-        return self.marker.partition(":")[0] == "output"
+        return self.kind == "output"
 
     @property
     def is_known(self) -> bool:
         """Whether it is run or says why not."""
-        if self.marker.startswith("not run") and not self.marker.partition(": ")[2]:
-            return False
-        return self.language in RUNNABLE or self.marker.startswith(MARKERS)
+        if self.kind.startswith("not run"):
+            return bool(self.argument)
+        return self.language in RUNNABLE or self.kind in ("file", "output")
 
     @cached_property
     def line_limit(self) -> int | None:
@@ -110,9 +120,9 @@ class Block:
 
     def runs(self, everything: bool) -> bool:
         """Whether it is executed."""
-        if self.marker.startswith("not run in CI"):
+        if self.kind == "not run in CI":
             return everything
-        return self.language in RUNNABLE and not self.marker.startswith(("not run", "file", "output"))
+        return self.language in RUNNABLE and self.kind in ("", "background")
 
 
 def blocks_of(page: Path) -> list[Block]:
@@ -122,7 +132,7 @@ def blocks_of(page: Path) -> list[Block]:
         Block(
             page,
             text.count("\n", 0, found.start("language")) + 1,
-            marker if (marker := found["marker"] or "").startswith(MARKERS) else "",
+            marker if (marker := found["marker"] or "").partition(":")[0] in MARKERS else "",
             found["language"],
             found["code"],
             found.span("code"),
@@ -157,7 +167,7 @@ class Workspace:
     def run(self, block: Block) -> str:
         """Standard output of a block; a block that fails raises `AssertionError`."""
         code = block.code.replace(f":{SHOWN_PORT}", f":{self.port}")
-        if block.marker == "background":
+        if block.kind == "background":
             self.start(code)
             return ""
         output = self.run_python(block, code) if block.language == "python" else self.shell(block, code)
@@ -223,8 +233,8 @@ def run_page(
             if block.is_output:
                 if output is not None:
                     yield block, cut(output, block.line_limit)
-            elif block.marker.startswith("file: "):
-                (folder / block.marker.removeprefix("file: ")).write_text(block.code, "utf-8")
+            elif block.kind == "file":
+                (folder / block.argument).write_text(block.code, "utf-8")
             else:
                 output = workspace.run(block) if block.runs(everything) else None
     finally:
