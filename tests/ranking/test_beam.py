@@ -169,7 +169,7 @@ def test_shortlist_is_the_union_of_beam_and_true_parents():
 
 
 def test_an_unknown_score_is_an_error():
-    with pytest.raises(TreetopError, match="score 'l0-hinge' is not known: choose one of"):
+    with pytest.raises(TreetopError, match="unknown score transform 'l0-hinge': choose one of"):
         score_kind("l0-hinge")
 
 

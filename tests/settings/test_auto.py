@@ -10,7 +10,7 @@ from treetop.settings import auto
 from treetop.settings.auto import (
     LONG_TEXTS,
     SHORT_TEXTS,
-    TEXTS_LOOKED_AT,
+    SAMPLED_TEXTS,
     TITLES,
     first_sizes,
     learning_rates,
@@ -78,7 +78,7 @@ TITLE, SHORT, LONG = "a few words", "some words " * 20, "many words " * 80
         ([LONG] * 5, LONG_TEXTS),
         ([SHORT, LONG, LONG], LONG_TEXTS),
         ([], TITLES),
-        ([SHORT] * TEXTS_LOOKED_AT + [LONG] * 9999, SHORT_TEXTS),
+        ([SHORT] * SAMPLED_TEXTS + [LONG] * 9999, SHORT_TEXTS),
     ],
 )
 def test_what_is_counted_depends_on_how_long_texts_are(texts, expected):
@@ -88,7 +88,7 @@ def test_what_is_counted_depends_on_how_long_texts_are(texts, expected):
 
 
 def test_a_stream_loses_nothing():
-    texts = [f"text {number}" for number in range(TEXTS_LOOKED_AT + 7)]
+    texts = [f"text {number}" for number in range(SAMPLED_TEXTS + 7)]
     _, stream = with_ngrams(LinearSettings(), (text for text in texts))
     assert list(stream) == texts
 

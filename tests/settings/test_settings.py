@@ -108,7 +108,7 @@ def test_trees_that_count_different_things():
         ({"seed": -1}, "seed is -1: it must be at least 0"),
         ({"lambda_": float("nan")}, "lambda_ is nan: it must be a finite number"),
         ({"tree": "typo"}, "tree 'typo' is not understood: write level sizes that end in L"),
-        ({"tree": "16-8-L"}, "tree '16-8-L': level sizes must grow towards the labels"),
+        ({"tree": "16-8-L"}, "tree '16-8-L': level sizes must increase towards the labels"),
         ({"tree": "0-L"}, "tree '0-L' is not understood"),
     ],
 )

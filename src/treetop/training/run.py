@@ -22,7 +22,6 @@ from treetop.errors import TreetopError
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
 from treetop.runtime.files import part_of, replacing_file
 from treetop.settings.declared import declared
-from treetop.settings.making import chosen_values
 from treetop.settings.schema import LinearSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -110,7 +109,7 @@ class Run:
         `make` gets the settings that the stage declares and no others. `facts` are what else it depends
         on.
         """
-        inputs = {**chosen_values(settings, stage.reads), **facts}
+        inputs = {**{name: getattr(settings, name) for name in stage.reads}, **facts}
         mark = self.fingerprint(stage.name, inputs, stage.after)
         own = declared(settings, stage.reads, stage.name)
         if self.folder is None:

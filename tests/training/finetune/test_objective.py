@@ -128,7 +128,7 @@ def test_shapes_of_the_preliminary_tree(spec, labels, sizes, tuned):
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [("16-x-L", "not understood"), ("256-16-L", "must grow"), ("flat", "add a coarser level")],
+    [("16-x-L", "not understood"), ("256-16-L", "must increase"), ("flat", "add a coarser level")],
 )
 def test_bad_shapes(spec, message):
     with pytest.raises(TreetopError, match=message):
