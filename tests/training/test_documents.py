@@ -50,7 +50,10 @@ def test_a_share_of_the_documents_is_held_back_at_random():
 def test_a_share_that_leaves_nothing_on_one_side_is_refused(share):
     with pytest.raises(TreetopError) as error:
         held_rows(8, share, 0)
-    assert str(error.value) == f"validation={share} of 8 documents leaves none on one side"
+    assert str(error.value) == (
+        f"validation={share} of 8 documents leaves none on one side: choose a fraction that leaves "
+        "documents to train on and to validate on"
+    )
 
 
 def test_documents_that_count_for_nothing_are_left_out():

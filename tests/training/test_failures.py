@@ -90,8 +90,8 @@ def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(en
     parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     parts.fit(*documents(), report=said)
     assert said.notes[:2] == [
-        "out of memory: batches of 16 go in parts of 8 from here on",
-        "out of memory: batches of 16 go in parts of 4 from here on",
+        "out of memory: splitting batches of 16 into parts of 8 from now on",
+        "out of memory: splitting batches of 16 into parts of 4 from now on",
     ]
     np.testing.assert_allclose(
         [e["loss"] for e in parts.history_], [e["loss"] for e in whole.history_], rtol=1e-3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 
 @dataclass(frozen=True)
@@ -38,3 +38,8 @@ class RankerSettings:
     beam: int = 10
     score_transform: str = "auto"
     head_share: float = 0.0
+
+
+RANKER = tuple(field.name for field in fields(RankerSettings))
+# The settings of the final rankers that the rankers between the levels of fine-tuning share.
+MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))

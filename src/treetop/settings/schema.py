@@ -5,12 +5,12 @@ Where the work is done (threads, device, precision) is not a setting of the meth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 
 from treetop.fields import documented
 from treetop.settings.notation import Ngrams, parse_budget, parse_first_tree, parse_tree, parse_views
-from treetop.settings.parts import Analyser, RankerSettings
+from treetop.settings.parts import RANKER, Analyser, RankerSettings
 
 text = partial(documented, section="Text features")
 label_tree = partial(documented, section="Label tree")
@@ -235,8 +235,7 @@ class LinearSettings:
 
     def ranker(self) -> RankerSettings:
         """Return the settings that concern the rankers."""
-        names = [field.name for field in fields(RankerSettings)]
-        return RankerSettings(**{name: getattr(self, name) for name in names if hasattr(self, name)})
+        return RankerSettings(**{name: getattr(self, name) for name in RANKER if hasattr(self, name)})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -268,7 +268,7 @@ def test_out_of_memory_ends_recording_and_halves_the_batch(make, monkeypatch):
     train(trainer, STEPS)
     train(plain, STEPS)
     assert trainer.take_step.recorder is None
-    assert notes == ["out of memory: batches of 8 go in parts of 4 from here on"]
+    assert notes == ["out of memory: splitting batches of 8 into parts of 4 from now on"]
     torch.testing.assert_close(trainer.losses, plain.losses, rtol=1e-4, atol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""P@1 of a level on documents held back."""
+"""P@1 of a level on the held-out documents."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ DOCUMENTS_AT_ONCE = 1024
 
 
 class Validator:
-    """Scores an encoder and a level's head as they are when it is called."""
+    """Computes P@1 with the current weights of encoder and head."""
 
     def __init__(self, encoder: LearningEncoder, head: Head, tokens: Ragged, targets: Targets) -> None:
-        """`targets`: the truth, and the nodes among which the best is looked for."""
+        """`targets` hold the true nodes, and the shortlist from which the best node is taken."""
         self.encoder, self.head, self.tokens, self.targets = encoder, head, tokens, targets
 
     @torch.inference_mode()
     def __call__(self) -> float:
-        """The share of documents whose best node is a true one."""
+        """Return the share of documents whose best node is a true one."""
         documents, device = self.tokens.rows, self.head.weight.device
         vectors = torch.from_numpy(self.encoder.embed(self.tokens)).to(device)
         hits = torch.zeros((), device=device)
@@ -43,7 +43,7 @@ class Validator:
 def validator(
     problem: TuningProblem, t: int, encoder: LearningEncoder, head: Head, P: sp.csr_matrix | None
 ) -> Validator | None:
-    """P@1 at level `t` among the children of the nodes in P[t-1], or all; None without documents."""
+    """Create the validator of level `t`, among the children of P[t-1]; None without documents."""
     held_back = problem.held_back
     if held_back is None:
         return None
