@@ -9,8 +9,8 @@ from treetop.errors import TreetopError
 from treetop.settings import auto
 from treetop.settings.auto import (
     LONG_TEXTS,
-    SHORT_TEXTS,
     SAMPLED_TEXTS,
+    SHORT_TEXTS,
     TITLES,
     first_sizes,
     learning_rates,

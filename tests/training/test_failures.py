@@ -12,7 +12,7 @@ from treetop.runtime import Runtime  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
 from treetop.training.failures import with_fallback  # noqa: E402
 from treetop.training.finetune import trainer as trainer_module  # noqa: E402
-from treetop.training.finetune.step import TrainingStep  # noqa: E402
+from treetop.training.finetune.objective import Objective  # noqa: E402
 from treetop.training.finetune.trainer import LevelTrainer  # noqa: E402
 
 
@@ -76,16 +76,16 @@ def test_full_memory_and_other_errors_are_not_retried(fallback):
 
 
 def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(encoder, monkeypatch):
-    real = TrainingStep.gradients
+    real = Objective.batch_gradients
 
-    def tight(self, rows):
-        if self.part_size > 5:
+    def tight(self, rows, part_size):
+        if part_size > 5:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(self, rows)
+        return real(self, rows, part_size)
 
     whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     whole.fit(*documents())
-    monkeypatch.setattr(TrainingStep, "gradients", tight)
+    monkeypatch.setattr(Objective, "batch_gradients", tight)
     said = Notes()
     parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     parts.fit(*documents(), report=said)
@@ -142,9 +142,9 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
 
 
 def test_memory_that_is_never_enough_is_said_in_one_line(encoder, monkeypatch):
-    def full(self, rows):
+    def full(self, rows, part_size):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
 
-    monkeypatch.setattr(TrainingStep, "gradients", full)
+    monkeypatch.setattr(Objective, "batch_gradients", full)
     with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())

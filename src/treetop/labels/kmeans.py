@@ -62,8 +62,10 @@ def balanced_clusters(
             left_size = int(edges[middle] - edges[0])
             if 0 < left_size < members.size:
                 seeds = np.random.SeedSequence([kmeans.seed, step, group, first])
-                seeded = kmeans._replace(seed=int(seeds.generate_state(1)[0]))
-                bisect_in_place(Z, members, left_size, seeded, cancel)
+                seed, scratch = int(seeds.generate_state(1)[0]), np.zeros(sum(Z.widths), np.float32)
+                bisection.bisect(
+                    *Z.arrays, members, Z.widths[0], left_size, kmeans.passes, seed, scratch, cancel
+                )  # reorders `members` in place
             return [
                 Part(members[:left_size], edges[: middle + 1], group, first),
                 Part(members[left_size:], edges[middle:], group, first + middle),
@@ -72,17 +74,6 @@ def balanced_clusters(
         pending = [half for pair in parallel.run(bisect, divisible, kmeans.threads) for half in pair]
         step += 1
     return [[by_number[number] for number in sorted(by_number)] for by_number in clusters]
-
-
-def bisect_in_place(
-    Z: Features, members: np.ndarray, left_size: int, kmeans: KMeans, cancel: np.ndarray
-) -> None:
-    """Reorder `members` so that the first `left_size` are one cluster and the rest the other."""
-    columns = Z.sparse.shape[1]
-    scratch = np.zeros(columns + Z.dense.shape[1], np.float32)
-    bisection.bisect(
-        *Z.arrays, members, columns, left_size, kmeans.passes, kmeans.seed, scratch, cancel
-    )
 
 
 def free_clusters(Z: Features, members: np.ndarray, parts: int, kmeans: KMeans) -> list[np.ndarray]:
@@ -97,8 +88,7 @@ def free_clusters(Z: Features, members: np.ndarray, parts: int, kmeans: KMeans) 
         directions = np.ascontiguousarray((centres / lengths).T)
 
         def assign(span: tuple[int, int], _: np.ndarray, directions: np.ndarray = directions) -> int:
-            columns = Z.sparse.shape[1]
-            return int(centroids.assign(*Z.arrays, members, columns, directions, clusters, *span))
+            return int(centroids.assign(*Z.arrays, members, Z.widths[0], directions, clusters, *span))
 
         spans = parallel.ranges(members.size, kmeans.threads)
         if sum(parallel.run(assign, spans, kmeans.threads)) == 0:  # no label has moved
@@ -110,7 +100,6 @@ def free_clusters(Z: Features, members: np.ndarray, parts: int, kmeans: KMeans) 
 
 def cluster_sums(Z: Features, members: np.ndarray, clusters: np.ndarray, count: int) -> np.ndarray:
     """Sum the rows of each cluster: float32 of shape (clusters, columns of both halves)."""
-    columns = Z.sparse.shape[1]
-    centres = np.zeros((count, columns + Z.dense.shape[1]), np.float32)
-    centroids.sum_clusters(*Z.arrays, members, clusters, columns, centres)
+    centres = np.zeros((count, sum(Z.widths)), np.float32)
+    centroids.sum_clusters(*Z.arrays, members, clusters, Z.widths[0], centres)
     return centres

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,23 +18,18 @@ class Vocabulary:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._numbers: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
         """The number of each name, computed on first use because prediction does not need it."""
-        if self._numbers is None:
-            numbers = {name: number for number, name in enumerate(self.names)}
-            if len(numbers) != len(self.names):
-                duplicate = next(name for name, count in Counter(self.names).items() if count > 1)
-                raise TreetopError(
-                    f"label names must differ from each other: {duplicate!r} occurs twice"
-                )
-            self._numbers = numbers
-        return self._numbers
+        numbers = {name: number for number, name in enumerate(self.names)}
+        if len(numbers) != len(self.names):
+            duplicate = next(name for name, count in Counter(self.names).items() if count > 1)
+            raise TreetopError(f"label names must differ from each other: {duplicate!r} occurs twice")
+        return numbers
 
     def extended(self, labels: Iterable[Iterable[str]]) -> Vocabulary:
         """Return this vocabulary with the unknown names in `labels` appended, sorted."""

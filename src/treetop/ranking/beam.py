@@ -60,52 +60,41 @@ def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -
         if pointers.size:
             plan = plan._replace(beam=max(plan.beam, int(np.diff(pointers).max(initial=1))))
     nodes, scores = np.zeros((rows, top), np.int64), np.zeros((rows, top), np.float32)
-    best = Nodes(nodes, scores, np.zeros(rows, np.int64))
+    counts = np.zeros(rows, np.int64)
+    start, score = plan.start, plan.score
 
-    def work(task: tuple[int, int], cancel: np.ndarray) -> None:
-        search_rows(weights, X, plan, task, best, cancel)
+    def search(span: tuple[int, int], cancel: np.ndarray) -> None:
+        first, last = span
+        kernel.search(
+            *X.arrays,
+            first,
+            last,
+            *weights.for_search,
+            start.level,
+            plan.depth,
+            plan.beam,
+            top,
+            weights.largest,
+            score.kind,
+            score.power,
+            score.combine,
+            plan.allowed,
+            weights.parent_of,
+            *plan.candidates,
+            start.ptr,
+            start.nodes,
+            start.scores,
+            nodes[first:last],
+            scores[first:last],
+            counts[first:last],
+            cancel,
+        )
 
     if rows == 1:
-        work((0, 1), np.zeros(1, np.uint8))
+        search((0, 1), np.zeros(1, np.uint8))
     else:
-        parallel.run(work, parallel.ranges(rows, -(-rows // ROWS_PER_TASK)), threads)
-    return Nodes(nodes, plan.score.final(scores), best.counts)
-
-
-def search_rows(
-    weights: Weights,
-    X: Features,
-    plan: SearchPlan,
-    rows: tuple[int, int],
-    out: Nodes,
-    cancel: np.ndarray,
-) -> None:
-    """Search for the documents from ``rows[0]`` to ``rows[1]`` and write the results to `out`."""
-    first, last = rows
-    kernel.search(
-        *X.arrays,
-        first,
-        last,
-        *weights.for_search,
-        plan.start.level,
-        plan.depth,
-        plan.beam,
-        plan.top,
-        weights.largest,
-        plan.score.kind,
-        plan.score.power,
-        plan.score.combine,
-        plan.allowed,
-        weights.parent_of,
-        *plan.candidates,
-        plan.start.ptr,
-        plan.start.nodes,
-        plan.start.scores,
-        out.nodes[first:last],
-        out.scores[first:last],
-        out.counts[first:last],
-        cancel,
-    )
+        parallel.run(search, parallel.ranges(rows, -(-rows // ROWS_PER_TASK)), threads)
+    return Nodes(nodes, score.final(scores), counts)
 
 
 def to_csr(results: Nodes, columns: int) -> sp.csr_matrix:

@@ -141,13 +141,22 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
         child_ptr=np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
         level_ptr=np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
     )
-    cursor = row_ptr[:-1].copy()
+    cursor = row_ptr[:-1].copy()  # next position in the row of each feature
+    pair_values = weights.pairs.view(np.float32)
 
-    def work(task: tuple[int, int], _: np.ndarray) -> None:
+    def place(span: tuple[int, int], _: np.ndarray) -> None:
         for cluster in clusters:
-            place_weights(cluster, task, cursor, weights)
+            placing.place_values(
+                *cluster[:4],
+                *span,
+                weights.rows,
+                cursor,
+                weights.pairs,
+                pair_values,
+                weights.full,
+            )
 
-    parallel.run(work, parallel.ranges(features, threads), threads)
+    parallel.run(place, parallel.ranges(features, threads), threads)
     return weights
 
 
@@ -166,24 +175,3 @@ def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.
         )
     rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
     return rows, int(pair_ptr[-1]), int(full_ptr[-1])
-
-
-def place_weights(
-    cluster: ClusterWeights, span: tuple[int, int], cursor: np.ndarray, weights: Weights
-) -> None:
-    """Copy the weights of a cluster, for a range of features, to their places in `weights`.
-
-    `cursor` is the next position in the row of each feature; it is advanced.
-    """
-    placing.place_values(
-        cluster.features,
-        cluster.ends,
-        cluster.children,
-        cluster.values,
-        *span,
-        weights.rows,
-        cursor,
-        weights.pairs,
-        weights.pairs.view(np.float32),
-        weights.full,
-    )

@@ -14,7 +14,7 @@ from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
-from treetop.training.inputs import read_labels, read_weights
+from treetop.training.inputs import check_count, read_labels, read_weights
 from treetop.training.run import Run, data_fingerprint
 
 
@@ -57,7 +57,7 @@ def read_documents(
     """
     texts = checked_texts(texts)
     Y, classes = read_labels(y, names)
-    check_count(len(texts), Y, "")
+    check_count(len(texts), Y)
     counts = read_weights(weights, len(texts))
     if (rows := counted_rows(counts)) is not None:
         texts, Y, counts = selected(rows, texts, Y, counts)
@@ -73,15 +73,6 @@ def read_documents(
     if held.size:
         texts, Y, counts = selected(np.setdiff1d(np.arange(len(texts)), held), texts, Y, counts)
     return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels)
-
-
-def check_count(documents: int, Y: sp.csr_matrix, source: str) -> None:
-    """Raise unless there are as many documents as rows of labels; `source` begins the message."""
-    if documents != Y.shape[0]:
-        raise TreetopError(
-            f"{source}{documents} documents but labels for {Y.shape[0]}: "
-            "inconsistent numbers of samples"
-        )
 
 
 def selected(

@@ -26,19 +26,16 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
         if len(names) != Y.shape[1]:
             raise TreetopError(f"{len(names)} label names for {Y.shape[1]} columns of labels")
         classes = np.array([str(name) for name in names], dtype=object)
-        check_names(classes)
-        if Y.nnz == 0:
-            raise TreetopError("no document has a label")
-        return Y, classes
-    if isinstance(y, np.ndarray) and y.ndim == 1 and (single := one_label_each(y)) is not None:
+    elif isinstance(y, np.ndarray) and y.ndim == 1 and (single := one_label_each(y)) is not None:
         return single
-    lines = [list(line) if is_iterator(line) else line for line in y]
-    vocabulary = vocabulary_of(lines)
-    if not vocabulary.names:
-        raise TreetopError("no document has a label")
-    classes = np.array(vocabulary.names, dtype=object)
+    else:
+        lines = [list(line) if hasattr(line, "__next__") else line for line in y]  # iterators, once
+        vocabulary = vocabulary_of(lines)
+        Y, classes = vocabulary.encode(lines), np.array(vocabulary.names, dtype=object)
     check_names(classes)
-    return vocabulary.encode(lines), classes
+    if Y.nnz == 0:
+        raise TreetopError("no document has a label")
+    return Y, classes
 
 
 def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
@@ -56,11 +53,6 @@ def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
     return sp.csr_matrix(cells, shape=(y.size, classes.size)), classes
 
 
-def is_iterator(line: Any) -> bool:
-    """Whether the labels of a document can be iterated only once."""
-    return hasattr(line, "__next__")
-
-
 def check_names(names: np.ndarray) -> None:
     """Raise unless label names are unique and each fits on one line of labels.txt."""
     if len(set(names)) != len(names):
@@ -76,9 +68,15 @@ def check_rows(X: Features, Y: sp.csr_matrix) -> None:
         raise TreetopError("there are no documents")
     if X.sparse.shape[1] + X.dense.shape[1] == 0:
         raise TreetopError(f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required.")
-    if X.rows != Y.shape[0]:
+    check_count(X.rows, Y)
+
+
+def check_count(documents: int, Y: sp.csr_matrix, source: str = "") -> None:
+    """Raise unless there are as many documents as rows of Y; `source` begins the message."""
+    if documents != Y.shape[0]:
         raise TreetopError(
-            f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
+            f"{source}{documents} documents but labels for {Y.shape[0]}: "
+            "inconsistent numbers of samples"
         )
 
 

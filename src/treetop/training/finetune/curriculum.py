@@ -24,7 +24,7 @@ from treetop.training.finetune.runlog import RunLog
 from treetop.training.finetune.state import from_arrays, to_arrays
 from treetop.training.finetune.targets import Targets
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer
-from treetop.training.finetune.validation import validator
+from treetop.training.finetune.validation import Validator
 
 
 class FineTuned(NamedTuple):
@@ -98,8 +98,9 @@ class LevelLearner:
         trainer = LevelTrainer(self.encoder, head, self.task(t, M), settings, reporter)
         if checkpoint is not None:
             trainer.load_state_dict(checkpoint)
-        P_held = None if beams is None else beams.held_back
-        validate = validator(problem, t, self.encoder, head, P_held)
+        validate = None
+        if problem.held_back is not None:
+            validate = Validator(problem, t, self.encoder, head, beams and beams.held_back)
         log.begin_level(
             t, problem.step_name("fine-tuning", t), step=trainer.step, steps=problem.steps[t - 1]
         )

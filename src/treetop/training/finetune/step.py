@@ -48,7 +48,7 @@ class TrainingStep:
             try:
                 if self.recorder is not None:
                     return self.recorder(*self.objective.place(rows))
-                loss = self.gradients(rows)
+                loss = self.objective.batch_gradients(rows, self.part_size)
                 break
             except RuntimeError as error:
                 if not is_out_of_memory(error) or self.part_size == 1:
@@ -57,10 +57,6 @@ class TrainingStep:
         self.optimizer.step()
         return loss
 
-    def gradients(self, rows: np.ndarray) -> Tensor:
-        """Accumulate the gradients of a batch; returns its mean loss."""
-        return self.objective.batch_gradients(rows, self.part_size)
-
     def halve(self, batch_size: int) -> None:
         """Split batches into smaller parts, and stop recording, which works with whole batches only."""
         self.optimizer.forget_gradients()
@@ -68,7 +64,8 @@ class TrainingStep:
         self.part_size = -(-self.part_size // 2)
         torch.cuda.empty_cache()
         self.note(
-            f"out of memory: splitting batches of {batch_size} into parts of {self.part_size} from now on"
+            f"out of memory: splitting batches of {batch_size} into parts of {self.part_size} "
+            "from now on"
         )
 
 

@@ -121,8 +121,8 @@ class LevelTrainer:
             step = self.losses_read + int(invalid[0])
             raise TreetopError(
                 f"the loss is not a number at level {self.task.level}, step {step + 1} of "
-                f"{self.task.steps}, learning rate {self.rate_of(step):.2g}: try a smaller learning_rate "
-                "(the last checkpoint is intact)"
+                f"{self.task.steps}, learning rate {self.rate_of(step):.2g}: try a smaller "
+                "learning_rate (the last checkpoint is intact)"
             )
         self.losses_read = self.step
         return {

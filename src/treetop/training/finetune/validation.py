@@ -7,7 +7,6 @@ import scipy.sparse as sp
 import torch
 from torch.nn import functional as F
 
-from treetop.features.encoders.subwords import Ragged
 from treetop.labels.relevance import all_levels
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.network import LearningEncoder
@@ -18,11 +17,28 @@ DOCUMENTS_AT_ONCE = 1024
 
 
 class Validator:
-    """Computes P@1 with the current weights of encoder and head."""
+    """Computes P@1 of level `t` on the held-out documents, with the current encoder and head.
 
-    def __init__(self, encoder: LearningEncoder, head: Head, tokens: Ragged, targets: Targets) -> None:
-        """`targets` hold the true nodes, and the shortlist from which the best node is taken."""
-        self.encoder, self.head, self.tokens, self.targets = encoder, head, tokens, targets
+    The best node is taken from the children of the nodes in `P`, which is P[t-1]; None: from all nodes.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        t: int,
+        encoder: LearningEncoder,
+        head: Head,
+        P: sp.csr_matrix | None,
+    ) -> None:
+        assert problem.held_back is not None
+        self.encoder, self.head, self.tokens = encoder, head, problem.held_back.tokens
+        self.targets = Targets(
+            relevance=all_levels(problem.held_back.Y, problem.tree)[t - 1],
+            clusters=P,
+            child_ptr=problem.tree.child_ptr[t - 1],
+            weights=None,
+            device=head.weight.device,
+        )
 
     @torch.inference_mode()
     def __call__(self) -> float:
@@ -38,20 +54,3 @@ class Validator:
                 logits = logits.masked_fill(listed == 0, -torch.inf)
             hits += (relevance.gather(1, logits.argmax(1, keepdim=True)) > 0).sum()
         return float(hits) / documents
-
-
-def validator(
-    problem: TuningProblem, t: int, encoder: LearningEncoder, head: Head, P: sp.csr_matrix | None
-) -> Validator | None:
-    """Create the validator of level `t`, among the children of P[t-1]; None without documents."""
-    held_back = problem.held_back
-    if held_back is None:
-        return None
-    targets = Targets(
-        relevance=all_levels(held_back.Y, problem.tree)[t - 1],
-        clusters=P,
-        child_ptr=problem.tree.child_ptr[t - 1],
-        weights=None,
-        device=head.weight.device,
-    )
-    return Validator(encoder, head, held_back.tokens, targets)
