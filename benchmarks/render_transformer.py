@@ -35,7 +35,7 @@ STUDIES = {
 }
 # Names of variants and stages in older results.
 RENAMED = {
-    "preliminary tree, then waiting for torch": "preliminary tree, and waiting for the import of torch",
+    "preliminary tree, then waiting for torch": "preliminary tree, waiting for the import of torch",
     "one flat level of clusters, as X-Transformer": "a single level of clusters, as in X-Transformer",
     "all labels at once, no clusters": "all labels at once, without clusters",
     "XR-Linear, cost-sensitive, λ by labels a document, α 0.3": (
@@ -43,11 +43,12 @@ RENAMED = {
     ),
 }
 STUDIES_TEXT = """\
-All fine-tuned variants were trained for the same total number of steps, with the settings `PAPER` of
-`benchmarks/studies.py`, which are close to the paper's. Metrics are on the development set, in per
-cent. XR-Linear, TF-IDF and word2vec + TF-IDF were trained on 2 cores without a GPU, with word vectors trained
-on the training texts with gensim; clusters of 256 labels were added later, with `dense_weight` 0.35
-instead of 0.5. The other runs shared a GPU, so that their training times are not comparable."""
+All fine-tuned variants were trained for the same total number of steps, with the settings `PAPER`
+of `benchmarks/studies.py`, which are close to the paper's. Metrics are on the development set, in
+per cent. XR-Linear, TF-IDF and word2vec + TF-IDF were trained on 2 cores without a GPU, with word
+vectors trained on the training texts with gensim; clusters of 256 labels were added later, with
+`dense_weight` 0.35 instead of 0.5. The other runs shared a GPU, so that their training times are
+not comparable."""
 
 
 def read(name):
@@ -99,9 +100,9 @@ def stage_table(row):
 def remarks(row, cold):
     """Return remarks on the table of runs; `cold` is the run without compiled Triton kernels."""
     lines = [
-        f"In the first run, prediction for a single text takes {row['one_text_ms']:.1f} ms. The files of",
-        "torch and transformers were in the page cache; the first process on a machine needs about ten",
-        "seconds more to load them.",
+        f"In the first run, prediction for a single text takes {row['one_text_ms']:.1f} ms. The files",
+        "of torch and transformers were in the page cache; the first process on a machine needs about",
+        "ten seconds more to load them.",
     ]
     if cold:
         lines += [
