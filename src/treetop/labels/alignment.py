@@ -150,8 +150,8 @@ def reordered(
         raise TreetopError(f"{input_name}: {width} columns, but columns= has {len(names)} names")
     occurring = [[names[column] for column in np.unique(Y.indices)]]
     order = known.extended(occurring) if unseen else known
-    place = np.array([order.numbers.get(name, -1) for name in names], np.int64)
+    position = np.array([order.numbers.get(name, -1) for name in names], np.int64)
     cells = Y.tocoo()
-    kept = place[cells.col] >= 0
-    positions = (cells.row[kept], place[cells.col[kept]])
+    kept = position[cells.col] >= 0
+    positions = (cells.row[kept], position[cells.col[kept]])
     return sp.csr_matrix((cells.data[kept], positions), shape=(Y.shape[0], len(order)))

@@ -91,10 +91,10 @@ def from_parents(parents: Sequence[np.ndarray]) -> Tree:
             raise TreetopError(
                 f"tree level {number + 1}: a parent must be a number from 0 to {order.size - 1}"
             )
-        place = np.empty(order.size, np.int64)
-        place[order] = np.arange(order.size)
-        following = np.argsort(place[level], kind="stable")
-        counts = np.bincount(place[level], minlength=order.size)
+        position = np.empty(order.size, np.int64)
+        position[order] = np.arange(order.size)
+        following = np.argsort(position[level], kind="stable")
+        counts = np.bincount(position[level], minlength=order.size)
         if (counts == 0).any():
             raise TreetopError(f"tree level {number}: node {order[counts.argmin()]} has no children")
         pointers.append(np.append(0, np.cumsum(counts)))

@@ -15,8 +15,8 @@ def best_of(scores: sp.csr_matrix, k: int) -> sp.csr_matrix:
     counts = np.diff(scores.indptr)
     rows = np.repeat(np.arange(scores.shape[0]), counts)
     order = np.lexsort((scores.indices, -scores.data, rows))
-    place = np.arange(scores.nnz) - np.repeat(scores.indptr[:-1], counts)
-    kept = order[place < k]
+    rank = np.arange(scores.nnz) - np.repeat(scores.indptr[:-1], counts)
+    kept = order[rank < k]
     indptr = np.append(0, np.cumsum(np.minimum(counts, k)))
     data = scores.data[kept].astype(np.float32)
     return sp.csr_matrix((data, scores.indices[kept], indptr), shape=scores.shape)
@@ -66,7 +66,7 @@ def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
         data /= np.bincount(rows, data, minlength=scores.shape[0])[rows]
     else:
         order = np.lexsort((-data, rows))
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size) - np.repeat(scores.indptr[:-1], counts)
-        data = 1 / (1.0 + place)
+        rank = np.empty_like(order)
+        rank[order] = np.arange(order.size) - np.repeat(scores.indptr[:-1], counts)
+        data = 1 / (1.0 + rank)
     return sp.csr_matrix((data, scores.indices, scores.indptr), shape=scores.shape)

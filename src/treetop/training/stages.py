@@ -172,7 +172,7 @@ class Training:
         held_out = TuningDocuments(held_tfidf, tokens.held, data.held_labels)
         problem = TuningProblem(
             train=TuningDocuments(tfidf, tokens.own, data.Y, data.weights),
-            held_back=held_out if data.held_texts else None,
+            held_out=held_out if data.held_texts else None,
             tree=tree,
             levels=levels,
             feature_map=feature_map,

@@ -99,8 +99,8 @@ class LevelLearner:
         if checkpoint is not None:
             trainer.load_state_dict(checkpoint)
         validate = None
-        if problem.held_back is not None:
-            validate = Validator(problem, t, self.encoder, head, beams and beams.held_back)
+        if problem.held_out is not None:
+            validate = Validator(problem, t, self.encoder, head, beams and beams.held_out)
         log.begin_level(
             t, problem.step_name("fine-tuning", t), step=trainer.step, steps=problem.steps[t - 1]
         )
@@ -134,6 +134,6 @@ class LevelLearner:
         """Compute Φ_dnn of the training documents, and of the held-out ones if P is predicted."""
         problem = self.problem
         vectors = {"vectors": self.encoder.embed(problem.train.tokens)}
-        if problem.held_back is not None and problem.predicts_beams:
-            vectors["held"] = self.encoder.embed(problem.held_back.tokens)
+        if problem.held_out is not None and problem.predicts_beams:
+            vectors["held"] = self.encoder.embed(problem.held_out.tokens)
         return vectors

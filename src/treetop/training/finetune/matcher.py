@@ -21,7 +21,7 @@ class Beams(NamedTuple):
     """P[t] with scores, shape (N, K[t]), of the training and of the held-out documents."""
 
     train: sp.csr_matrix
-    held_back: sp.csr_matrix | None
+    held_out: sp.csr_matrix | None
 
 
 def predict_beams(
@@ -41,10 +41,10 @@ def predict_beams(
     X = phi_cat.join(problem.train.tfidf, level["vectors"])
     W = train_matcher(problem, t, M, X)
     train = top_nodes(problem, t, W, X, None if above is None else above.train)
-    if problem.held_back is None:
+    if problem.held_out is None:
         return Beams(train, None)
-    held_X = phi_cat.join(problem.held_back.tfidf, level["held"])
-    return Beams(train, top_nodes(problem, t, W, held_X, None if above is None else above.held_back))
+    held_X = phi_cat.join(problem.held_out.tfidf, level["held"])
+    return Beams(train, top_nodes(problem, t, W, held_X, None if above is None else above.held_out))
 
 
 def train_matcher(

@@ -38,7 +38,7 @@ class TuningProblem:
     """Documents, the preliminary tree and the number of its levels to fine-tune (D̂)."""
 
     train: TuningDocuments
-    held_back: TuningDocuments | None
+    held_out: TuningDocuments | None
     tree: Tree
     levels: int
     feature_map: FeatureMap  # P is predicted from the same Φ_cat as the final labels

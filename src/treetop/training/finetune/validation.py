@@ -30,10 +30,10 @@ class Validator:
         head: Head,
         P: sp.csr_matrix | None,
     ) -> None:
-        assert problem.held_back is not None
-        self.encoder, self.head, self.tokens = encoder, head, problem.held_back.tokens
+        assert problem.held_out is not None
+        self.encoder, self.head, self.tokens = encoder, head, problem.held_out.tokens
         self.targets = Targets(
-            relevance=all_levels(problem.held_back.Y, problem.tree)[t - 1],
+            relevance=all_levels(problem.held_out.Y, problem.tree)[t - 1],
             clusters=P,
             child_ptr=problem.tree.child_ptr[t - 1],
             weights=None,
