@@ -1,8 +1,8 @@
-"""A real Annif project on a data set: treetop's backend beside omikuji's.
+"""Compares treetop's backend with omikuji's in an Annif project.
 
     python benchmarks/annif_project.py DATA --out benchmarks/results/annif.json
 
-Run it with the Python of an environment that holds ``annif[omikuji]`` and treetop.
+Run it in an environment with ``annif[omikuji]`` and treetop.
 """
 
 import argparse
@@ -22,7 +22,7 @@ PROJECTS = {
     "treetop": "backend=treetop",
     "omikuji": "backend=omikuji\nanalyzer=simple",
 }
-# Import names whose distribution has another name.
+# Import name → name of the distribution, where they differ.
 NAMES = {"treetop": "treetop-xmc"}
 MEASURES = ("Precision@1", "Precision@3", "Precision@5", "NDCG@5", "F1@5")
 
@@ -32,7 +32,7 @@ def uri(name):
 
 
 def prepare(data, folder):
-    """Vocabulary, corpora and projects, as a librarian would have them."""
+    """Write vocabulary, corpora and project configuration in Annif's formats."""
     dataset = open_data(data)
     train, test = dataset.split("train"), dataset.split("test")
     names = sorted({name for line in train.labels for name in line})
@@ -48,7 +48,7 @@ def prepare(data, folder):
         for name, backend in PROJECTS.items()
     )
     (folder / "projects.cfg").write_text("\n".join(sections))
-    # Annif's analyser asks for NLTK's sentence splitter: one without abbreviations, no download.
+    # Annif's analyzer needs NLTK's sentence splitter: an empty model avoids a download.
     punkt = folder / "nltk" / "tokenizers" / "punkt_tab" / "english"
     punkt.mkdir(parents=True)
     for name in ("collocations.tab", "sent_starters.txt", "abbrev_types.txt", "ortho_context.tab"):
@@ -56,7 +56,7 @@ def prepare(data, folder):
 
 
 def annif(folder, *arguments):
-    """Run the command; its output and seconds."""
+    """Run an Annif command; return its output and its duration in seconds."""
     command = [str(Path(sys.executable).parent / "treetop-annif"), *arguments]
     started = time.perf_counter()
     done = subprocess.run(
@@ -90,9 +90,9 @@ def main():
         annif(folder, "load-vocab", "tags", "vocab.tsv", "--language", "en")
         for project in PROJECTS:
             _, trained = annif(folder, "train", project, "train.tsv")
-            said, evaluated = annif(folder, "eval", project, "test.tsv")
-            figures = dict(line.split(":", 1) for line in said.splitlines() if ":" in line)
-            row = {one: float(figures[one]) for one in MEASURES}
+            output, evaluated = annif(folder, "eval", project, "test.tsv")
+            figures = dict(line.split(":", 1) for line in output.splitlines() if ":" in line)
+            row = {name: float(figures[name]) for name in MEASURES}
             made["backends"][project] = {"train_seconds": trained, "eval_seconds": evaluated, **row}
             print(project, made["backends"][project], flush=True)
     if given.out:

@@ -1,4 +1,4 @@
-"""Put a run's rows into benchmarks/results/transformer.json under a name.
+"""Adds the results of a run to benchmarks/results/transformer.json under a name.
 
 python benchmarks/collect.py NAME FILE [--variant NAME]
 """

@@ -1,9 +1,9 @@
-"""Two checkouts of treetop side by side: training, prediction and memory, run in turn.
+"""Compares two checkouts of treetop: training, prediction and memory.
 
     python benchmarks/commits.py OLD NEW DATA… --runs 5 -o benchmarks/results/commits.json
 
-Every run is a process of its own, with the same Python and the same number of threads; the figures are
-medians, and their ratio is new to old.
+Runs alternate between the checkouts, each in a separate process, with the same Python and number of
+threads. The figures are medians; the ratio is new to old.
 """
 
 import argparse
@@ -21,7 +21,7 @@ K = 5
 
 
 def work(kind: str, data: str, threads: int) -> dict[str, float]:
-    """Train and predict in this process."""
+    """Train and predict in this process; return times and peak memory."""
     import treetop
     from treetop.data import open_data
     from treetop.kernels import all_kernels
@@ -40,10 +40,12 @@ def work(kind: str, data: str, threads: int) -> dict[str, float]:
     trained = time.perf_counter()
     model.predict_scores(test.texts, K)
     predicted = time.perf_counter()
-    few = [list(test.texts[number : number + 1]) for number in range(300 if kind == "linear" else 30)]
-    model.predict_scores(few[0], K)
+    single_texts = [
+        list(test.texts[number : number + 1]) for number in range(300 if kind == "linear" else 30)
+    ]
+    model.predict_scores(single_texts[0], K)
     single = []
-    for text in few:
+    for text in single_texts:
         begun = time.perf_counter()
         model.predict_scores(text, K)
         single.append(time.perf_counter() - begun)
@@ -57,7 +59,7 @@ def work(kind: str, data: str, threads: int) -> dict[str, float]:
 
 
 def run(checkout: Path, kind: str, data: Path, threads: int) -> dict[str, float]:
-    """`work` with the code of a checkout."""
+    """Run `work` with the code of a checkout."""
     command = [sys.executable, __file__, "--work", kind, str(data), "--threads", str(threads)]
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)

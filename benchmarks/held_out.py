@@ -1,9 +1,9 @@
-"""Models that were chosen on dev, measured once on test; several are also measured as an ensemble.
+"""Measures models that were chosen on dev once on test, and several models also as an ensemble.
 
     python benchmarks/held_out.py DATA MODEL … --out results.json [--split test] [--choose dev]
 
-MODEL is a folder that `benchmarks/transformer.py` saved; what it measured in training (the JSON beside
-the folder) is taken along. The threshold of micro-F1 and the way of combining are chosen on `--choose`.
+MODEL is a folder that `benchmarks/transformer.py` saved; its measurements (the JSON file next to the
+folder) are included. The threshold of micro-F1 and the combination are chosen on the split `--choose`.
 """
 
 import argparse
@@ -21,7 +21,7 @@ TAKEN = 30
 
 
 def micro_f1(Y, scores, threshold):
-    """F1 over all pairs of document and label that score at least `threshold`."""
+    """Compute F1 over all pairs of document and label with a score of at least `threshold`."""
     chosen = scores.copy()
     chosen.data = (chosen.data >= threshold).astype(np.float32)
     right = chosen.multiply(Y[:, : chosen.shape[1]] > 0).sum()
@@ -29,19 +29,19 @@ def micro_f1(Y, scores, threshold):
 
 
 def best_threshold(Y, scores):
-    """The score from which on labels are taken, best for micro-F1."""
+    """Return the score threshold with the best micro-F1."""
     steps = np.quantile(scores.data, np.linspace(0.3, 0.995, 140))
     return float(steps[np.argmax([micro_f1(Y, scores, step) for step in steps])])
 
 
 def figures(model, split, scores):
-    """All measures that are one number."""
-    found = measure(model, split, scores=scores)
-    return {name: value for name, value in found.items() if isinstance(value, float)}
+    """Return all metrics that are single numbers."""
+    metrics = measure(model, split, scores=scores)
+    return {name: value for name, value in metrics.items() if isinstance(value, float)}
 
 
 def held_out(model, split, choose):
-    """Measures on a split, with the threshold of micro-F1 from another one."""
+    """Compute the metrics on a split, with the threshold of micro-F1 chosen on another split."""
     scores = model.predict_scores(split.documents, TAKEN)
     before = model.predict_scores(choose.documents, TAKEN)
     threshold = best_threshold(truth(model, choose), before)

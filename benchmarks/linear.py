@@ -1,12 +1,12 @@
-"""treetop beside libpecos, omikuji, napkinXC and scikit-learn: same features, split and threads.
+"""Compares treetop with libpecos, omikuji, napkinXC and scikit-learn on the same data and threads.
 
-Each peer lives in an environment of its own; give their interpreters by name:
+Each library is installed in a separate environment; specify the interpreters by name:
 
     python benchmarks/linear.py DATA_FOLDER --work bench-data --stage speed \
         --python treetop=.venv/bin/python --python libpecos=peers/bin/python
 
-DATA_FOLDER holds data sets in the text-line format, a folder each. Runs alternate between the peers.
-Results are added to benchmarks/results/linear.json.
+DATA_FOLDER contains data sets in the text-line format, one folder each. Runs alternate between the
+libraries. Results are added to benchmarks/results/linear.json.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from treetop.settings.parts import Analyser
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "linear.json"
-# Tree shapes that libpecos makes with branching 16 and leaves of 100, so that both train the same.
+# The tree shapes that libpecos builds with branching 16 and leaves of 100, so that both are the same.
 TREES = {"eurlex57k": "4-64-L", "debian-depends": "2-32-512-L"}
 MIN_DF = {"eurlex57k": 5}
 SMALL = ("cooking", "cve-libraries", "debian-debtags")
@@ -39,7 +39,7 @@ LIMIT_SECONDS = 1800
 
 
 def prepare(source: Path, work: Path) -> None:
-    """Texts, TF-IDF features (words, and words with pairs) and labels in every peer's format."""
+    """Write texts, labels and TF-IDF features (words; words and pairs) in all required formats."""
     if (work / "ready").exists():
         return
     work.mkdir(parents=True, exist_ok=True)
@@ -71,7 +71,7 @@ def write_xmlrepo(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
 
 
 def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) -> dict:
-    """One run in the peer's own environment."""
+    """Run a stage in the environment of a library."""
     script = HERE / "workers" / f"{worker}_worker.py"
     threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     started = time.perf_counter()
@@ -84,7 +84,7 @@ def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) 
             timeout=LIMIT_SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return {"failed": f"not done after {LIMIT_SECONDS} s"}
+        return {"failed": f"not finished after {LIMIT_SECONDS} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -94,7 +94,7 @@ def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) 
 
 
 def measure(work: Path, worker: str) -> dict:
-    """Quality of what a worker predicted, against the whole test set."""
+    """Compute the metrics of a worker's predictions on the test set."""
     Y = sp.load_npz(work / "Y.tst.npz")
     counts = metrics.frequencies(sp.csr_matrix(sp.load_npz(work / "Y.trn.npz")))
     documents = sp.load_npz(work / "Y.trn.npz").shape[0]
@@ -103,7 +103,7 @@ def measure(work: Path, worker: str) -> dict:
         Y,
         predicted,
         (1, 3, 5),
-        classes=range(predicted.shape[1]),  # labels that only the test set has follow them in Y
+        classes=range(predicted.shape[1]),  # labels that occur only in the test set follow in Y
         columns=range(Y.shape[1]),
         train_counts=counts,
         train_documents=documents,
@@ -112,26 +112,26 @@ def measure(work: Path, worker: str) -> dict:
 
 
 def speed(name: str, work: Path, pythons: dict, repeats: int, steps: list[str]) -> dict:
-    """Alternating runs of the steps in which the bars compare treetop with libpecos.
+    """Time the steps of treetop and libpecos in alternating runs.
 
-    `predict` uses the models that `linear` left.
+    `predict` uses the models that `linear` saved.
     """
-    found: dict = {}
+    runs: dict = {}
     for stage in steps:
         options = {"min_df": MIN_DF.get(name, 1), "tree": TREES[name]}
         for _ in range(repeats):
             for worker in ("treetop", "libpecos"):
                 result = run_worker(pythons[worker], worker, stage, work, options)
                 print(name, stage, worker, json.dumps(result), flush=True)
-                found.setdefault(stage, {}).setdefault(worker, []).append(result)
+                runs.setdefault(stage, {}).setdefault(worker, []).append(result)
                 if stage == "linear" and "failed" not in result:
                     result["quality"] = measure(work, worker)
-    return found
+    return runs
 
 
 def quality(name: str, work: Path, pythons: dict, workers: list[str]) -> dict:
-    """Each peer with its own defaults; time, memory and every measure on the test set."""
-    found: dict = {}
+    """Train each library with its own defaults; measure time, memory and quality on the test set."""
+    runs: dict = {}
     for worker in workers:
         if worker == "sklearn" and name not in SMALL:
             continue
@@ -147,12 +147,12 @@ def quality(name: str, work: Path, pythons: dict, workers: list[str]) -> dict:
             if "failed" not in result:
                 result["quality"] = measure(work, worker)
             print(name, "default", title, json.dumps(result), flush=True)
-            found[title] = result
-    return found
+            runs[title] = result
+    return runs
 
 
 def cold_start(name: str, work: Path, python: str) -> dict:
-    """`treetop predict` of one text in a fresh process, with the kernels compiled before."""
+    """Time `treetop predict` for one text in a new process, with kernels already compiled."""
     command = [python, "-m", "treetop", "predict", str(work / "treetop.model"), "-", "-k", "5"]
     text = (work / "test.txt").read_text("utf-8").split("\n")[0] + "\n"
     if not (work / "treetop.model").exists():
@@ -180,14 +180,14 @@ def machine() -> dict:
 
 
 def versions(pythons: dict) -> dict:
-    """Versions of every peer, asked in its own environment."""
+    """Return the versions of all libraries, each from its own environment."""
     names = {"sklearn": "scikit-learn", "treetop": "treetop-xmc"}
-    found = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    numbers = {name: version(name) for name in ("numpy", "scipy", "numba")}
     for worker, python in pythons.items():
         code = f"from importlib.metadata import version as v; print(v({names.get(worker, worker)!r}))"
         done = subprocess.run([python, "-c", code], capture_output=True, text=True)
-        found[worker] = done.stdout.strip()
-    return {**found, "python": platform.python_version()}
+        numbers[worker] = done.stdout.strip()
+    return {**numbers, "python": platform.python_version()}
 
 
 def main() -> None:

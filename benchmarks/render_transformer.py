@@ -1,6 +1,6 @@
-"""docs/transformer.md, docs/studies.md and its picture, and README's figures of XRTransformer.
+"""Writes docs/transformer.md, docs/studies.md with its picture, and the figures in README.md.
 
-All from benchmarks/results/transformer.json and studies.json; what is not measured is left out.
+They come from benchmarks/results/transformer.json and studies.json; missing results are left out.
 """
 
 import json
@@ -12,20 +12,43 @@ MARKS = ("<!-- transformer figures -->", "<!-- end of transformer figures -->")
 MEASURES = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5")
 RUNS = {
     "same-budget": "eurlex57k, MiniLM, 300/400/600 steps of 256 × 256 tokens",
-    "seed-1": "the same, seed 1 (GPU shared)",
-    "seed-2": "the same, seed 2 (GPU shared)",
-    "mpnet-512": "eurlex57k, mpnet-base, 512 tokens, 300/400/900 steps, 6 trees, chosen on dev",
-    "bge-512": "eurlex57k, bge-small, 512 tokens, 300/400/900 steps, other `ngrams` (GPU shared)",
-    "cooking": "cooking, defaults (GPU shared)",
-    "debian-debtags": "debian-debtags, defaults (GPU shared)",
-    "frozen-cooking": "cooking, encoder as it comes, no GPU",
-    "frozen-debian-debtags": "debian-debtags, encoder as it comes, no GPU",
+    "seed-1": "the same with seed 1 (shared GPU)",
+    "seed-2": "the same with seed 2 (shared GPU)",
+    "mpnet-512": "eurlex57k, mpnet-base, 512 tokens, 300/400/900 steps, 6 trees",
+    "bge-512": "eurlex57k, bge-small, 512 tokens, 300/400/900 steps, different `ngrams` (shared GPU)",
+    "cooking": "cooking, defaults (shared GPU)",
+    "debian-debtags": "debian-debtags, defaults (shared GPU)",
+    "frozen-cooking": "cooking, frozen encoder, no GPU",
+    "frozen-debian-debtags": "debian-debtags, frozen encoder, no GPU",
+}
+# Members of the ensemble, which are runs of the table above.
+MEMBERS = {
+    "mpnet512": "mpnet-base, 512 tokens",
+    "bge512": "bge-small, 512 tokens",
+    "same-budget": "MiniLM, 256 tokens",
+    "ensemble": "ensemble of the three",
 }
 STUDIES = {
-    "single": "One model, the same steps in all (the paper's Table 4)",
-    "embedding": "What stands beside the words (Table 5)",
-    "cost": "Cost-sensitive learning (Table 6)",
+    "single": "Multi-resolution fine-tuning and bootstrapping (Table 4 of the paper)",
+    "embedding": "Text representations (Table 5 of the paper)",
+    "cost": "Cost-sensitive learning (Table 6 of the paper)",
 }
+# Names of variants and stages in older results.
+RENAMED = {
+    "preliminary tree, then waiting for torch": "preliminary tree, waiting for the import of torch",
+    "one flat level of clusters, as X-Transformer": "a single level of clusters, as in X-Transformer",
+    "all labels at once, no clusters": "all labels at once, without clusters",
+    "XR-Linear, cost-sensitive, λ by labels a document, α 0.3": (
+        "XR-Linear, cost-sensitive, λ = 0.35 / mean labels per document, α = 0.3"
+    ),
+}
+STUDIES_TEXT = """\
+All fine-tuned variants were trained for the same total number of steps, with the settings `PAPER`
+of `benchmarks/studies.py`, which are close to the paper's. Metrics are on the development set, in
+per cent. XR-Linear, TF-IDF and word2vec + TF-IDF were trained on 2 cores without a GPU, with word
+vectors trained on the training texts with gensim; clusters of 256 labels were added later, with
+`dense_weight` 0.35 instead of 0.5. The other runs shared a GPU, so that their training times are
+not comparable."""
 
 
 def read(name):
@@ -38,19 +61,19 @@ def percent(value):
 
 
 def machine(row):
-    where = row["gpu"] or "no GPU"
+    device = row["gpu"] or "no GPU"
     return (
-        f"{where}, {row['cores']} cores, Python {row['python']}, torch {row['torch']}, "
+        f"{device}, {row['cores']} cores, Python {row['python']}, torch {row['torch']}, "
         f"transformers {row['transformers']}, seed {row['settings'].get('seed', 0)}"
     )
 
 
 def run_table(results):
-    """A row for each training run."""
+    """Return the table with one row per training run."""
     lines = [
         "| run | "
         + " | ".join(MEASURES)
-        + " | micro-F1 | train, s | memory, GB | predict, ms a document |",
+        + " | micro-F1 | training, s | peak memory, GB | prediction, ms per document |",
         "| --- |" + " --- |" * (len(MEASURES) + 4),
     ]
     for key, title in RUNS.items():
@@ -67,44 +90,43 @@ def run_table(results):
 
 
 def stage_table(row):
-    """Where the time of a run went."""
+    """Return the duration of each stage of a run."""
     lines = ["| stage | seconds |", "| --- | --- |"]
-    lines += [f"| {name} | {seconds:.1f} |" for name, seconds in row["stages"].items()]
+    for name, seconds in row["stages"].items():
+        lines.append(f"| {RENAMED.get(name, name)} | {seconds:.1f} |")
     return lines
 
 
-def besides(row, cold):
-    """What the table of runs does not say."""
-    first = (
-        [
-            "Where Triton has not yet compiled its kernels for the GPU, the same run takes",
+def remarks(row, cold):
+    """Return remarks on the table of runs; `cold` is the run without compiled Triton kernels."""
+    lines = [
+        f"In the first run, prediction for a single text takes {row['one_text_ms']:.1f} ms. The files",
+        "of torch and transformers were in the page cache; the first process on a machine needs about",
+        "ten seconds more to load them.",
+    ]
+    if cold:
+        lines += [
+            "If Triton has yet to compile its kernels for the GPU, the same run takes "
             f"{cold['saved_seconds']:.1f} s.",
-            "",
         ]
-        if cold
-        else [""]
-    )
     return [
-        f"One text: {row['one_text_ms']:.1f} ms. torch and transformers were in the disk's cache: the",
-        "first process on a machine waits some ten seconds longer for them.",
-        *first,
-        "Runs marked (GPU shared) were trained beside another one on the same GPU: alone they are",
-        "faster.",
+        *lines,
+        "Runs marked “shared GPU” shared it with another run and would be faster alone.",
         "",
     ]
 
 
 def transformer_page(results):
     lines = [
-        "# XRTransformer, measured",
+        "# XRTransformer benchmarks",
         "",
-        "Written by `make docs` from `benchmarks/results/transformer.json`; do not edit.",
-        "`benchmarks/transformer.py` and `benchmarks/steptime.py` say how to run them.",
+        "Generated by `make docs` from `benchmarks/results/transformer.json`; do not edit. To repeat",
+        "the measurements, see `benchmarks/transformer.py` and `benchmarks/steptime.py`.",
         "",
-        "Settings were chosen on the dev set (eurlex57k) or on a fifth of the training set (the",
-        "others); figures are of the test set where no other is named, in per cent. Training is from",
-        "texts in memory to the saved model, imports and the first use of the GPU included, numba's",
-        "compilation not.",
+        "Metrics are on the test set, in per cent. Settings were chosen on the development set",
+        "(eurlex57k) or on a fifth of the training set (the others). Training time is measured from",
+        "texts in memory to the saved model; it includes imports and the first use of the GPU, but not",
+        "the compilation of kernels, which are cached on disk.",
         "",
         *run_table(results),
         "",
@@ -113,80 +135,98 @@ def transformer_page(results):
         if key in results:
             lines += [f"{RUNS[key]}: {machine(results[key])}.", ""]
     if "same-budget" in results:
-        lines += besides(results["same-budget"], results.get("same-budget-cold"))
-        lines += ["## Where the time goes", "", *stage_table(results["same-budget"]), ""]
+        lines += remarks(results["same-budget"], results.get("same-budget-cold"))
+        lines += ["## Training time by stage", "", *stage_table(results["same-budget"]), ""]
     if "step" in results:
         step = results["step"]
+        bandwidth = step.get("terabytes_per_second") or step["terabytes_a_second"]
+        batch = f"{step['batch']} texts of {step['tokens']} tokens"
         lines += [
-            "## A step against its floor",
+            "## Time of a training step compared with the limits of the hardware",
             "",
-            f"{step['device']}, batch {step['batch']} × {step['tokens']} tokens: "
-            f"{step['step_ms']:.1f} ms. {step['operations'] / 1e12:.2f} TFLOP at the measured "
-            f"{step['teraflops']:.0f} TFLOP/s need {step['compute_ms']:.1f} ms; "
-            f"{step['bytes'] / 1e9:.1f} GB at the measured {step['terabytes_a_second']:.1f} TB/s "
-            f"need {step['memory_ms']:.1f} ms.",
+            f"A step on {batch} takes {step['step_ms']:.1f} ms on an {step['device']}. At the measured",
+            f"{step['teraflops']:.0f} TFLOP/s, its {step['operations'] / 1e12:.2f} TFLOP take at least "
+            f"{step['compute_ms']:.1f} ms; at the measured",
+            f"{bandwidth:.1f} TB/s, its {step['bytes'] / 1e9:.1f} GB of memory traffic take at least "
+            f"{step['memory_ms']:.1f} ms.",
             "",
         ]
     if "ensemble" in results:
         lines += ["## Ensembles", "", "| | " + " | ".join(MEASURES) + " |", "| --- |" + " --- |" * 5]
         for row in results["ensemble"]:
             figures = " | ".join(percent(row["metrics"][name]) for name in MEASURES)
-            lines.append(f"| {row['variant']} | {figures} |")
+            lines.append(f"| {MEMBERS.get(row['variant'], row['variant'])} | {figures} |")
         lines.append("")
+    lines += [
+        "## Where to go next",
+        "",
+        "- [The paper's studies](studies.md): what each part of the method contributes",
+        "- [XRLinear benchmarks](benchmarks.md)",
+        "- [Settings](settings.md): `budget`, `max_length` and `trees` trade quality for time",
+        "",
+    ]
     return "\n".join(lines)
 
 
 def studies_page(results):
     measures = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5")
     lines = [
-        "# The paper's studies on " + results["data"],
+        f"# The paper's studies on {results['data']}",
         "",
-        "Written by `make docs` from `benchmarks/results/studies.json`; do not edit. "
-        f"`benchmarks/studies.py` runs them. Split: {results['split']}, in per cent. "
-        f"{results['gpu']}, torch {results['torch']}, seed 0. Note: {results['note']}.",
+        "Generated by `make docs` from `benchmarks/results/studies.json`; do not edit. To repeat the",
+        "measurements, see `benchmarks/studies.py`.",
+        "",
+        STUDIES_TEXT,
+        "",
+        f"Hardware and software: {results['gpu']}, torch {results['torch']}, seed 0.",
         "",
     ]
     for study, title in STUDIES.items():
-        found = results["studies"].get(study, {})
+        rows = results["studies"].get(study, {})
         lines += [f"## {title}", "", "| | " + " | ".join(measures) + " |", "| --- |" + " --- |" * 6]
-        for name, row in found.items():
-            lines.append(
-                f"| {name} | " + " | ".join(percent(row["metrics"][m]) for m in measures) + " |"
-            )
+        for name, row in rows.items():
+            figures = " | ".join(percent(row["metrics"][measure]) for measure in measures)
+            lines.append(f"| {RENAMED.get(name, name)} | {figures} |")
         lines.append("")
     lines += [
-        "## Label resolution (Figure 3)",
+        "## Label resolution (Figure 3 of the paper)",
         "",
-        "One level of clusters instead of all levels; the larger the clusters, the coarser what the "
-        "encoder learns.",
+        "The encoder is fine-tuned on a single level of clusters instead of on all levels. The larger",
+        "the clusters, the coarser the training signal. Φ_cat combines the encoder with TF-IDF",
+        "features; Φ_dnn is the encoder alone.",
         "",
         "![Precision by cluster size](studies.png)",
+        "",
+        "## Where to go next",
+        "",
+        "- [The method, equation by equation](method.md)",
+        "- [XRTransformer benchmarks](transformer.md)",
         "",
     ]
     return "\n".join(lines)
 
 
 def draw(results, target):
-    """P@1 and P@5 by cluster size, with and without words."""
+    """Draw P@1 and P@5 by cluster size, with and without TF-IDF features."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    found = results["studies"]["resolution"]
-    sizes = sorted({int(name.split(":")[0]) for name in found if name[0].isdigit()})
+    runs = results["studies"]["resolution"]
+    sizes = sorted({int(name.split(":")[0]) for name in runs if name[0].isdigit()})
     figure, panels = plt.subplots(1, 2, figsize=(9, 3.6))
     for panel, measure in zip(panels, ("P@1", "P@5"), strict=True):
         for features, colour in (("Φ_cat", "tab:blue"), ("Φ_dnn", "tab:orange")):
-            values = [100 * found[f"{size}: {features}"]["metrics"][measure] for size in sizes]
-            panel.plot(sizes, values, "o-", color=colour, label=f"{features}, one level")
-            whole = found.get(f"all levels: {features}")
-            if whole:
-                height = 100 * whole["metrics"][measure]
+            values = [100 * runs[f"{size}: {features}"]["metrics"][measure] for size in sizes]
+            panel.plot(sizes, values, "o-", color=colour, label=f"{features}, single level")
+            all_levels = runs.get(f"all levels: {features}")
+            if all_levels:
+                height = 100 * all_levels["metrics"][measure]
                 panel.axhline(height, ls="--", color=colour, label=f"{features}, all levels")
         panel.set_xscale("log", base=2)
         panel.set_xticks(sizes, map(str, sizes))
-        panel.set_xlabel("labels a cluster")
+        panel.set_xlabel("labels per cluster")
         panel.set_ylabel(f"{measure}, per cent")
         panel.grid(alpha=0.3)
     panels[0].legend(fontsize=8)
@@ -195,13 +235,13 @@ def draw(results, target):
 
 
 def readme_lines(results):
-    """The main figures, for README."""
+    """Return the main figures, for README.md."""
     row = results["same-budget"]
     figures = " / ".join(percent(row["metrics"][name]) for name in MEASURES)
     return [
-        f"{RUNS['same-budget']} ({row['gpu']}): text to saved model in {row['saved_seconds']:.0f} s, "
-        f"{' / '.join(MEASURES)} {figures} on the test set. "
-        "[docs/transformer.md](docs/transformer.md) has the rest, "
+        f"XRTransformer on {RUNS['same-budget']} ({row['gpu']}): {row['saved_seconds']:.0f} s from "
+        f"texts to saved model; {' / '.join(MEASURES)} {figures} on the test set. "
+        "[docs/transformer.md](docs/transformer.md) has more figures, "
         "[docs/studies.md](docs/studies.md) the paper's studies.",
     ]
 

@@ -1,8 +1,8 @@
-"""A fine-tuning step on this machine's device against its arithmetic floor.
+"""Compares a fine-tuning step with the limits of this machine's device.
 
     python benchmarks/steptime.py --encoder FOLDER [--batch 256] [--tokens 256] [--nodes 4108]
 
-Counts the operations and bytes of a step, measures both ceilings (a large matrix product, a large
+Counts the operations and bytes of a step, measures both rates (by a large matrix product and a large
 copy), and times the real `LevelTrainer.train_on` on random token ids of full length.
 """
 
@@ -37,7 +37,7 @@ def wait(device):
 
 
 def ceilings(device):
-    """Operations a second of a large bf16 product, bytes a second of a large copy."""
+    """Measure operations per second of a large bf16 product, and bytes per second of a large copy."""
     size, megabytes = (8192, 2048) if device.type == "cuda" else (1024, 128)
     a = torch.randn(size, size, device=device, dtype=torch.bfloat16)
     source = torch.randn(megabytes << 18, device=device)
@@ -59,22 +59,22 @@ def ceilings(device):
     return rates
 
 
-def floor(encoder, batch, tokens, nodes, flops, bandwidth):
-    """Least seconds a step can take: operations over the product's rate, plus bytes over bandwidth.
+def lower_bound(encoder, batch, tokens, nodes, flops, bandwidth):
+    """Estimate the minimum duration of a step: operations over their rate, plus bytes over bandwidth.
 
-    Operations: 6 a weight and token (forward and backward), attention's products beside. Bytes: each
-    layer's activations that the backward pass needs are written once and read once (bf16), the weights
-    and Adam's memory are read and written once.
+    Operations: 6 per weight and token (forward and backward), plus the products of attention. Bytes:
+    the activations that the backward pass needs are written and read once (bf16), and the weights and
+    the state of Adam are read and written once.
     """
     config = encoder.model.config
     width, layers = config.hidden_size, config.num_hidden_layers
     inner = config.intermediate_size
-    a_layer = 4 * width * width + 2 * width * inner
+    per_layer = 4 * width * width + 2 * width * inner
     rows = batch * tokens
     operations = (
-        6 * rows * layers * a_layer + 12 * rows * tokens * width * layers + 6 * batch * width * nodes
+        6 * rows * layers * per_layer + 12 * rows * tokens * width * layers + 6 * batch * width * nodes
     )
-    # a token and layer: input, q, k, v, attention's output and its projection, normed, inner twice
+    # per token and layer: input, q, k, v, output of attention and its projection, norm, inner twice
     activations = 2 * rows * layers * (8 * width + 2 * inner)
     parameters = sum(weight.numel() for weight in encoder.parameters()) + nodes * width
     moved = 2 * activations + 28 * parameters
@@ -109,7 +109,7 @@ def train(trainer, steps):
 
 
 def time_steps(trainer, device, steps):
-    """Median milliseconds of a step, steps queued as in training."""
+    """Return the median duration of a step in ms, with steps queued as in training."""
     trainer.encoder.train()
     train(trainer, 5)
     times = []
@@ -151,7 +151,7 @@ def main():
         print(f"compiled in {time.perf_counter() - started:.1f} s")
     measured = time_steps(trainer, device, given.steps)
     flops, bandwidth = ceilings(device)
-    counted = floor(encoder, given.batch, given.tokens, given.nodes, flops, bandwidth)
+    counted = lower_bound(encoder, given.batch, given.tokens, given.nodes, flops, bandwidth)
     least = counted["compute_ms"] + counted["memory_ms"]
     result = {
         "device": torch.cuda.get_device_name() if device.type == "cuda" else "cpu",
@@ -163,7 +163,7 @@ def main():
         "nodes": given.nodes,
         "dropout": given.dropout,
         "teraflops": flops / 1e12,
-        "terabytes_a_second": bandwidth / 1e12,
+        "terabytes_per_second": bandwidth / 1e12,
         **counted,
         "floor_ms": least,
         "step_ms": measured,

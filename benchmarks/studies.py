@@ -1,10 +1,10 @@
-"""The paper's studies on one data set: counterparts of its Tables 4, 5 and 6 and of Figure 3.
+"""Repeats the paper's studies on one data set: its Tables 4, 5 and 6 and Figure 3.
 
     python benchmarks/studies.py DATA --encoder FOLDER [--vectors FILE] --run FOLDER --out studies.json
 
-Every variant gets the same steps in all. Figures are of the split dev: nothing here is chosen on the
-test set. Stages that two variants share are done once (`--run`), so seconds are of what each one adds.
-`--only NAME` runs one study or variant, `--set` changes settings of all (fewer steps for a trial).
+All variants are trained for the same total number of steps and evaluated on the split dev: nothing is
+chosen on the test set. Stages that variants share run once (`--run`), so that times are those of the
+other stages. `--only NAME` runs one study or variant; `--set` changes a setting of all variants.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from treetop.settings.notation import parse_assignment
 STEPS = (300, 400, 600)
 KEPT = ("P@1", "P@3", "P@5", "R@1", "R@3", "R@5", "RP@5", "nDCG@5", "PSP@5")
 CLUSTER_SIZES = (4, 16, 64, 256)
-# What the defaults add to the paper's method stays out of the paper's studies.
+# The paper's method, without most of what the defaults add to it.
 WORDS = {"ngrams": "word:1-2", "cost_sensitive": False, "lambda_": 0.35, "alpha": 1.0}
 PAPER = {
     **WORDS,
@@ -38,7 +38,7 @@ SUITED = {"cost_sensitive": True, "lambda_": None, "alpha": 0.3}
 
 
 def variants(labels, encoder, vectors):
-    """(study, name, kind, settings)."""
+    """Return a tuple (study, name, kind of model, settings) for each variant."""
     whole, steps = f"{sum(STEPS)} steps", "/".join(map(str, STEPS)) + " steps"
     base = {**PAPER, "encoder": encoder, "first_tree": "16-256-L", "budget": steps}
     plain = {**PAPER, "encoder": encoder}
@@ -46,13 +46,13 @@ def variants(labels, encoder, vectors):
         ("single", "XR-Linear", "xr-linear", WORDS),
         (
             "single",
-            "one flat level of clusters, as X-Transformer",
+            "a single level of clusters, as in X-Transformer",
             "xr-transformer",
             {**base, "first_tree": "256", "budget": whole},
         ),
         (
             "single",
-            "all labels at once, no clusters",
+            "all labels at once, without clusters",
             "xr-transformer",
             {**base, "first_tree": "flat", "budget": whole},
         ),
@@ -72,7 +72,7 @@ def variants(labels, encoder, vectors):
         ("cost", "XR-Linear, cost-sensitive", "xr-linear", {**WORDS, "cost_sensitive": True}),
         (
             "cost",
-            "XR-Linear, cost-sensitive, λ by labels a document, α 0.3",
+            "XR-Linear, cost-sensitive, λ = 0.35 / mean labels per document, α = 0.3",
             "xr-linear",
             {**WORDS, **SUITED},
         ),

@@ -1,11 +1,11 @@
-"""XRTransformer on a data set: training, prediction, quality, memory; one line of JSON a variant.
+"""Measures XRTransformer on a data set: training, prediction, quality and memory, as JSON.
 
     python benchmarks/transformer.py DATA --encoder FOLDER --split dev --out results.json \
         --set budget="300/400/600 steps" [--variant name:key=value,key=value …] [--run FOLDER]
 
-`--variant` may be given several times: each is trained with its own settings. With `--run` they share
-the stages that their settings do not touch (then seconds are those of the stages that ran). Settings
-are chosen on dev; `benchmarks/held_out.py` then measures the chosen models on test.
+`--variant` may be repeated: each variant is trained with its own settings. With `--run`, variants share
+the stages that their settings do not affect, and the times are those of the stages that ran. Settings
+are chosen on the split dev; `benchmarks/held_out.py` then measures the chosen models on the split test.
 """
 
 import argparse
@@ -31,7 +31,7 @@ SHOWN = ("P@1", "P@3", "P@5", "RP@5", "nDCG@5", "micro_f1@5")
 
 
 class PeakMemory:
-    """Peak resident memory of this process while inside, in GB, sampled."""
+    """Samples the peak resident memory of this process within a with statement, in GB."""
 
     def __enter__(self):
         self.peak, self.stop = 0.0, threading.Event()
@@ -67,7 +67,7 @@ def versions():
 
 
 def truth(model, split):
-    """Labels of a split; those that the model does not know come last."""
+    """Return the labels of a split as a matrix; those unknown to the model come last."""
     return align(split.labels, model.classes_)
 
 
@@ -78,7 +78,7 @@ def measure(model, split, k=(1, 3, 5, 10), scores=None):
 
 
 def one_text_ms(model, texts):
-    """Median milliseconds of `predict` on one text, after a warm-up."""
+    """Return the median duration of `predict` for one text in ms, after a warm-up."""
     for text in texts[:5]:
         model.predict([text])
     times = []
@@ -129,7 +129,7 @@ def train(name, settings, whole, split, given):
         "metrics": {k: v for k, v in result.items() if isinstance(v, float)},
         "losses": [(h["level"], h["step"], round(h["loss"], 4)) for h in model.history_][::8],
     }
-    speed = f"{made['predict_ms']:.3f} ms a document, one text {made['one_text_ms']}"
+    speed = f"{made['predict_ms']:.3f} ms per document, one text {made['one_text_ms']}"
     print(f"\n{name}: {saved:.1f} s, {memory.peak:.1f} GB, {speed}")
     print("   stages", made["stages"])
     print("   " + "  ".join(f"{m} {100 * result[m]:.2f}" for m in SHOWN), flush=True)
@@ -137,7 +137,7 @@ def train(name, settings, whole, split, given):
 
 
 def splits(data, given):
-    """Training documents, and those to evaluate on: a split, or a share of the training documents."""
+    """Return the documents to train and to evaluate on: a split, or a share of the training set."""
     whole = data.split("train")
     texts, labels = list(whole.texts), list(whole.labels)
     if given.limit:

@@ -1,10 +1,10 @@
-"""The service under load and abuse, bar by bar; results in benchmarks/results/serve.json.
+"""Measures the service under load and abuse; writes benchmarks/results/serve.json.
 
     python benchmarks/serve/bars.py MODEL DATA --name linear --seconds 60 [--only rate …] [--workers 2]
 
-Needs wrk (a Debian package of this name). DATA gives the texts (its test split), MODEL is the
-folder to serve; `--tokens` makes every text so many tokens long. Bars: rate, overload, swaps, kill,
-fuzz, memory. The server runs on this machine, the load comes from another process on the same cores.
+Requires wrk (the Debian package of this name). MODEL is the folder to serve; the texts come from the
+test split of DATA, and `--tokens` sets their length. Measurements: rate, overload, swaps, kill, fuzz,
+memory. The server and the process that generates the load share the cores of this machine.
 """
 
 import argparse
@@ -28,7 +28,7 @@ CONNECTIONS = 64
 
 
 class Server:
-    """`treetop serve`, and what can be seen of its processes."""
+    """Runs `treetop serve` and observes its processes."""
 
     def __init__(self, model, *options):
         command = [sys.executable, "-m", "treetop", "serve", str(model), "--port", "0", *options]
@@ -72,8 +72,8 @@ class Server:
 
 
 def wrk(server, bodies, seconds, connections=CONNECTIONS):
-    """Load as fast as answers come; wrk's own figures."""
-    made = subprocess.run(
+    """Send requests as fast as they are answered; return the figures of wrk."""
+    completed = subprocess.run(
         [
             "wrk",
             "-t1",
@@ -90,12 +90,12 @@ def wrk(server, bodies, seconds, connections=CONNECTIONS):
         text=True,
         check=True,
     )
-    return json.loads(re.search(r"JSON (.*)", made.stdout)[1])
+    return json.loads(re.search(r"JSON (.*)", completed.stdout)[1])
 
 
 def steady(server, bodies, seconds, rate):
-    """Load at a given rate, whatever the answers do; (status, seconds) of every request."""
-    made = subprocess.run(
+    """Send requests at a constant rate; return (status, seconds) of each."""
+    completed = subprocess.run(
         [
             sys.executable,
             HERE / "steady.py",
@@ -110,7 +110,7 @@ def steady(server, bodies, seconds, rate):
         text=True,
         check=True,
     )
-    return json.loads(made.stdout)
+    return json.loads(completed.stdout)
 
 
 def percentile(values, share):
@@ -119,7 +119,7 @@ def percentile(values, share):
 
 
 def rate(given, bodies, _):
-    """Requests a second, one text each."""
+    """Measure requests per second, with one text each."""
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 3)
         found = wrk(server, bodies, given.seconds)
@@ -127,7 +127,7 @@ def rate(given, bodies, _):
 
 
 def overload(given, bodies, made):
-    """Three times the rate that was reached: the surplus is refused, the accepted keep their time."""
+    """Send three times the rate that was reached; measure accepted and refused requests."""
     wanted = 3 * made["rate"]["rate"]
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 3)
@@ -148,7 +148,7 @@ def overload(given, bodies, made):
 
 
 def swaps(given, bodies, _):
-    """Ten new models during load."""
+    """Replace the model ten times under load."""
     import treetop
 
     folder = Path(tempfile.mkdtemp(dir=given.model.parent)) / given.model.name
@@ -179,7 +179,7 @@ def swaps(given, bodies, _):
 
 
 def kill(given, bodies, _):
-    """A worker killed during load, three times: how long until another one takes its place."""
+    """Kill a worker three times under load, and time its replacement."""
     times, held = [], []
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 2)
@@ -213,7 +213,7 @@ def kill(given, bodies, _):
 
 
 def connections_of(process):
-    """Clients that a worker is connected with."""
+    """Count the clients that are connected to a worker."""
     inodes = {
         os.readlink(link)[8:-1]
         for link in Path(f"/proc/{process}/fd").iterdir()
@@ -225,7 +225,7 @@ def connections_of(process):
 
 
 def answers_as(server, process):
-    """Whether this process is computing: its processor time grows."""
+    """Whether this process has used processor time."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(") ", 1)[1].split()
     except OSError:
@@ -234,7 +234,7 @@ def answers_as(server, process):
 
 
 def memory(given, bodies, _):
-    """What a second worker adds, after load, to the memory of all processes."""
+    """Measure the memory that a second worker adds, after load."""
     size = sum(file.stat().st_size for file in given.model.rglob("*") if file.is_file())
     totals = []
     for workers in (1, 2):
@@ -252,7 +252,7 @@ def memory(given, bodies, _):
 
 
 def fuzz(given, bodies, _):
-    """100,000 requests that are malformed, oversized, slow or cut off."""
+    """Send 100,000 requests that are malformed, oversized, slow or truncated."""
     small = ["--max-body", "0.2"]
     with Server(given.model, *options(given), *small) as server:
         wrk(server, bodies, 3)
@@ -278,8 +278,7 @@ def fuzz(given, bodies, _):
 
 
 def options(given):
-    made = ["--workers", str(given.workers)]
-    return [*made, *given.option]
+    return ["--workers", str(given.workers), *given.option]
 
 
 BARS = {
@@ -293,7 +292,7 @@ BARS = {
 
 
 def of_length(text, given):
-    """The text, repeated and cut so that the model's encoder reads `--tokens` of it."""
+    """Repeat and truncate a text to `--tokens` tokens of the model's encoder."""
     import treetop
 
     if not hasattr(given, "tokenizer"):

@@ -1,4 +1,4 @@
-"""Requests that are malformed, oversized, slow or cut off; prints how they were answered, as JSON.
+"""Sends malformed, oversized, slow or truncated requests; prints the responses by kind, as JSON.
 
 python benchmarks/serve/fuzz.py http://127.0.0.1:8000 --count 100000
 """
@@ -23,7 +23,7 @@ def whole(method, place, body, *headers):
 
 
 def wrong_json(chance):
-    """Half right: valid JSON with wrong values, or right JSON with a byte changed."""
+    """Return valid JSON with invalid values, in half of the cases with a byte changed."""
     value = chance.choice(
         [None, True, -1, 1e308, "", [], {}, "x" * 500, ["a"] * 300, {"text": {}}, [[]], "\ud800"]
     )
@@ -35,7 +35,7 @@ def wrong_json(chance):
 
 
 def attack(chance):
-    """A name, what to send, and how long to pause between pieces."""
+    """Return the kind of a request, its pieces, and the pause between them in seconds."""
     place = chance.choice(PLACES)
     kind = chance.choice(["noise", "json", "json", "cut", "long", "head", "slow", "method", "chunks"])
     json_type = "Content-Type: application/json"

@@ -1,4 +1,4 @@
--- wrk: POST /v1/predict with one text a request, taken in turn from a file of bodies (BODIES).
+-- wrk: POST /v1/predict with one text per request, in turn from a file of bodies (BODIES).
 local bodies = {}
 for line in io.lines(os.getenv("BODIES")) do bodies[#bodies + 1] = line end
 local thread = 0

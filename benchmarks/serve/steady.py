@@ -1,4 +1,4 @@
-"""Requests at a steady rate whatever the answers do; prints [status, seconds] of each as JSON.
+"""Sends requests at a constant rate; prints the status and duration of each as JSON.
 
 python benchmarks/serve/steady.py http://127.0.0.1:8000 BODIES --rate 120 --seconds 60
 """
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 async def ask(host, port, idle, body, seen):
-    """One request, on an idle connection or a new one."""
+    """Send a request on an idle or a new connection."""
     started = time.perf_counter()
     try:
         reader, writer = idle.pop() if idle else await asyncio.open_connection(host, port)

@@ -1,4 +1,4 @@
-"""What all workers share. Imports only numpy and scipy: each peer has its own environment."""
+"""Helpers of all workers, which run in different environments: imports only numpy and scipy."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ SINGLE_QUERIES = 300
 
 
 def arguments():
-    """(stage, folder of the prepared data, options) from the command line."""
+    """Return stage, folder of the prepared data and options from the command line."""
     options = json.loads(sys.argv[3]) if len(sys.argv) > 3 else {}
     return sys.argv[1], Path(sys.argv[2]), options
 
@@ -28,13 +28,13 @@ def texts(folder, split):
 
 
 def peak_mb():
-    """Peak resident memory of this process alone (getrusage would count the parent's at its fork)."""
+    """Return the peak resident memory of this process; getrusage would include the parent's."""
     with open("/proc/self/status") as file:
         return next(int(line.split()[1]) / 1024 for line in file if line.startswith("VmHWM"))
 
 
 class Clock:
-    """Seconds of named steps."""
+    """Measures the duration of named steps in seconds."""
 
     def __init__(self):
         self.seconds = {}
@@ -47,7 +47,7 @@ class Clock:
 
 
 def median_single(predict, rows):
-    """Median milliseconds of one query at a time."""
+    """Return the median duration of single queries in ms."""
     taken = []
     for row in rows:
         started = time.perf_counter()
@@ -57,7 +57,7 @@ def median_single(predict, rows):
 
 
 def save_predictions(folder, worker, rows, labels):
-    """Top labels of each document, best first, as a matrix whose values fall with the rank."""
+    """Save the top labels of each document as a matrix whose values decrease with the rank."""
     indptr = np.append(0, np.cumsum([len(row) for row in rows]))
     indices = np.array([label for row in rows for label in row], np.int64)
     ranks = np.concatenate([np.arange(len(row)) for row in rows]) if len(rows) else []
@@ -67,7 +67,7 @@ def save_predictions(folder, worker, rows, labels):
 
 
 def ordered_rows(matrix):
-    """Column numbers of each row of a score matrix, best first."""
+    """Return the column numbers of each row of a score matrix, best first."""
     matrix = sp.csr_matrix(matrix)
     rows = []
     for start, end in zip(matrix.indptr[:-1], matrix.indptr[1:]):

@@ -1,4 +1,4 @@
-"""libpecos's side of the benchmarks."""
+"""Benchmarks of libpecos."""
 
 import common
 import numpy as np
@@ -37,7 +37,7 @@ def tfidf(folder, options):
 
 
 def train_and_predict(folder, X, Y, test, clock):
-    """PIFA, tree and rankers with libpecos's defaults (16-way, leaves of 100, threshold 0.1)."""
+    """Train PIFA, tree and rankers with libpecos's defaults (16-way, leaves of 100), and predict."""
     Z = clock("pifa", LabelEmbeddingFactory.create, Y, X, method="pifa")
     C = clock(
         "tree",
@@ -69,7 +69,7 @@ def train_and_predict(folder, X, Y, test, clock):
 
 
 def predict(folder, options):
-    """Batch and single queries with the model that `linear` left."""
+    """Time batch prediction and single queries with the model that `linear` saved."""
     model = XLinearModel.load(str(folder / "libpecos.model"), is_predict_only=True)
     test, clock = common.load(folder, "X.tst"), Clock()
     model.predict(test, beam_size=10, only_topk=TOP, threads=THREADS)
@@ -90,12 +90,12 @@ def linear(folder, options):
 
 
 def default(folder, options):
-    """From raw text: its own TF-IDF, PIFA, tree and rankers."""
+    """Train on texts with libpecos's own TF-IDF, PIFA, tree and rankers."""
     texts, Y = common.texts(folder, "train"), common.load(folder, "Y.trn")
     clock = Clock()
-    made = clock("tfidf_fit", vectorizer, texts, options.get("min_df", 1))
-    X = clock("tfidf_transform", made.predict, texts, threads=THREADS)
-    test = made.predict(common.texts(folder, "test"), threads=THREADS)
+    fitted = clock("tfidf_fit", vectorizer, texts, options.get("min_df", 1))
+    X = clock("tfidf_transform", fitted.predict, texts, threads=THREADS)
+    test = fitted.predict(common.texts(folder, "test"), threads=THREADS)
     trained_mb, _ = train_and_predict(folder, X, Y, test, clock)
     parts = ("tfidf_fit", "tfidf_transform", "pifa", "tree", "train")
     clock.seconds["train"] = sum(clock.seconds[part] for part in parts)

@@ -1,4 +1,4 @@
-"""napkinXC's side of the benchmarks: a probabilistic label tree with its defaults."""
+"""Benchmarks of napkinXC: a probabilistic label tree with default settings."""
 
 import common
 from common import THREADS, TOP, Clock

@@ -1,4 +1,4 @@
-"""omikuji's side of the benchmarks: its defaults (three balanced trees) on prepared features."""
+"""Benchmarks of omikuji: default settings (three balanced trees) on prepared features."""
 
 import common
 import omikuji

@@ -1,4 +1,4 @@
-"""scikit-learn's one-versus-rest with LinearSVC, for the smaller sets."""
+"""Benchmarks of scikit-learn: one-versus-rest LinearSVC, for the smaller data sets."""
 
 import common
 import numpy as np

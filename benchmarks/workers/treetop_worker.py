@@ -1,4 +1,4 @@
-"""treetop's side of the benchmarks."""
+"""Benchmarks of treetop."""
 
 import common
 from common import THREADS, TOP, Clock
@@ -32,27 +32,20 @@ def linear(folder, options):
     sizes = tree_sizes(options["tree"], Y.shape[1])
     tree = clock("tree", trees.balanced_tree, Z, sizes, KMeans(20, 0, THREADS, 256))
     del Z
-    # The problem libpecos solves by default: C = 1, no bias, negatives from true parents.
+    # The same problem as libpecos solves by default: C = 1, no bias, negatives from the true parents.
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
     ranker = clock("train", train_ranker, X, Y, tree, same, seed=0, threads=THREADS)
     trained_mb = common.peak_mb()
     write_arrays(folder / "treetop.weights", ranker.weights.arrays)
-    write_arrays(folder / "treetop.tree", tree_arrays(tree))
+    write_arrays(folder / "treetop.tree", tree.arrays())
     scores = clock("predict", ranker.predict, features(common.load(folder, "X.tst")), TOP, THREADS)
     common.save_predictions(folder, "treetop", common.ordered_rows(scores), Y.shape[1])
     common.answer(seconds=clock.seconds, loaded_mb=loaded_mb, peak_mb=trained_mb)
 
 
-def tree_arrays(tree):
-    named = {f"child_ptr.{level}": pointers for level, pointers in enumerate(tree.child_ptr)}
-    return {**named, "label_of": tree.label_of}
-
-
 def predict(folder, options):
-    """Batch and single queries with the model that `linear` left, mapped from disk."""
-    arrays = read_arrays(folder / "treetop.tree")
-    label_of = arrays.pop("label_of")
-    tree = trees.Tree(tuple(arrays[name] for name in sorted(arrays)), label_of)
+    """Time batch prediction and single queries with the model that `linear` saved."""
+    tree = trees.Tree.from_arrays(read_arrays(folder / "treetop.tree"))
     weights = Weights(**read_arrays(folder / "treetop.weights"))
     ranker = Ranker(tree, weights, RankerSettings())
     test, clock = features(common.load(folder, "X.tst")), Clock()
@@ -64,7 +57,7 @@ def predict(folder, options):
 
 
 def default(folder, options):
-    """What `treetop train` and `treetop predict` do with their defaults, from raw text."""
+    """Train on texts with the default settings, as `treetop train` does, and predict."""
     texts, labels = common.texts(folder, "train"), common.load(folder, "Y.trn")
     clock, model = Clock(), treetop.XRLinear(threads=THREADS, **options)
     clock("train", model.fit, texts, labels)

@@ -1,4 +1,4 @@
-"""Label names become column numbers."""
+"""Alignment of label names with columns."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from treetop.labels.alignment import align, columns_of, vocabulary
 CLASSES = np.array(["c", "a", "b"], dtype=object)
 
 
-def test_lists_are_put_in_the_order_of_the_classes_unseen_labels_last():
+def test_lists_are_aligned_with_the_classes_and_unseen_labels_come_last():
     lists = [["a", "a"], ["z", "b", "y"], []]
     kept = align(lists, CLASSES)
     assert kept.toarray().tolist() == [[0, 1, 0, 0, 0], [0, 0, 1, 1, 1], [0, 0, 0, 0, 0]]
@@ -18,7 +18,7 @@ def test_lists_are_put_in_the_order_of_the_classes_unseen_labels_last():
     assert dropped.toarray().tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
 
 
-def test_a_matrix_with_names_keeps_its_values():
+def test_a_matrix_with_column_names_keeps_its_values():
     Y = sp.csr_matrix([[0.5, 0, 2, 0], [0, 3, 0, 0]])
     kept = align(Y, CLASSES, ["a", "z", "c", "never occurs"])
     assert kept.toarray().tolist() == [[2, 0.5, 0, 0], [0, 0, 0, 3]]
@@ -27,7 +27,7 @@ def test_a_matrix_with_names_keeps_its_values():
     assert dropped.toarray().tolist() == [[2, 0.5, 0], [0, 0, 0]]
 
 
-def test_a_matrix_without_names_is_taken_as_it_is():
+def test_a_matrix_without_column_names_is_unchanged():
     Y = np.array([[1, 0, 2]])
     assert align(Y, CLASSES).toarray().tolist() == Y.tolist()
     with pytest.raises(TreetopError, match="validation labels: 2 columns, expected 3: give lists"):

@@ -1,4 +1,4 @@
-"""Label trees: given, flat, balanced and free, and the label features they are made of."""
+"""Label trees, label features and relevance."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from treetop.settings.notation import tree_sizes
 KMEANS = KMeans(passes=20, seed=0, threads=2)
 
 
-def test_pifa_is_the_papers_equation_on_a_case_done_by_hand():
+def test_pifa_on_a_hand_computed_example():
     X = features(sp.csr_matrix(np.array([[1.0, 0, 0], [0, 2, 0], [0, 0, 3]], np.float32)))
     Y = sp.csr_matrix(np.array([[1, 0], [1, 1], [0, 1]], np.float32))
     Z = pifa(X, Y, 1).sparse.toarray()
@@ -30,7 +30,7 @@ def test_pifa_is_the_papers_equation_on_a_case_done_by_hand():
 
 
 @pytest.mark.parametrize("dense", [0, 3])
-def test_pifa_is_the_dense_product(rng, dense):
+def test_pifa_equals_the_dense_product(rng, dense):
     X, extra, Y = random_problem(rng, dense=dense)
     Z = pifa(features(X, extra), Y, 2)
     whole = X.toarray() if extra is None else np.hstack([X.toarray(), extra])
@@ -40,7 +40,7 @@ def test_pifa_is_the_dense_product(rng, dense):
     assert Z.dense.shape == (Y.shape[1], dense)
 
 
-def test_pifa_counts_relevance_and_documents_weights():
+def test_pifa_uses_relevance_and_document_weights():
     X = features(sp.csr_matrix(np.eye(3, dtype=np.float32)))
     Y = sp.csr_matrix(np.array([[0.5, 0], [1, 1], [0, 2]], np.float32))
     Z = pifa(X, Y, 1, weights=np.array([2, 1, 3], np.float32)).sparse.toarray()
@@ -48,7 +48,7 @@ def test_pifa_counts_relevance_and_documents_weights():
     np.testing.assert_allclose(Z[1], np.array([0, 1, 6]) / np.sqrt(37), rtol=1e-6)
 
 
-def test_keep_largest_keeps_the_largest(rng):
+def test_keep_largest_keeps_the_largest_values(rng):
     X = sp.random(20, 30, 0.5, "csr", np.float32, rng)
     kept = keep_largest(features(X), 4, 2).sparse.toarray()
     for row, whole in zip(kept, X.toarray(), strict=True):
@@ -57,7 +57,7 @@ def test_keep_largest_keeps_the_largest(rng):
 
 
 def slow_bisect(Z, members, left_size, sides):
-    """Lloyd's passes for balanced spherical 2-means from given sides, with dense numpy."""
+    """Balanced spherical 2-means by Lloyd's algorithm from given sides, with dense numpy."""
     for _ in range(50):
         left = Z[members[sides]].sum(axis=0)
         right = Z[members[~sides]].sum(axis=0)
@@ -71,17 +71,17 @@ def slow_bisect(Z, members, left_size, sides):
     return sides
 
 
-def test_bisection_ends_where_the_slow_twin_moves_nothing(rng):
+def test_bisection_is_a_fixed_point_of_the_reference_implementation(rng):
     Z = rng.random((40, 15)).astype(np.float32)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
-    how = KMeans(passes=50, seed=3, threads=1)
-    pair = balanced_clusters(features(sp.csr_matrix(Z)), [np.arange(40)], [2], how)[0]
+    kmeans = KMeans(passes=50, seed=3, threads=1)
+    pair = balanced_clusters(features(sp.csr_matrix(Z)), [np.arange(40)], [2], kmeans)[0]
     sides = np.isin(np.arange(40), pair[0])
     np.testing.assert_array_equal(slow_bisect(Z, np.arange(40), 20, sides), sides)
 
 
 @pytest.mark.parametrize("kind", ["sparse", "dense", "hybrid"])
-def test_clusters_that_are_there_are_found(rng, kind):
+def test_separated_clusters_are_recovered(rng, kind):
     centres = np.eye(4, 12)
     Z = np.repeat(centres, 10, axis=0) + 0.05 * rng.random((40, 12))
     halves = {
@@ -96,7 +96,7 @@ def test_clusters_that_are_there_are_found(rng, kind):
 
 
 @given(st.integers(2, 60), st.integers(1, 9), st.integers(1, 4), st.integers(0, 5))
-def test_balanced_trees_are_trees_whose_siblings_differ_by_at_most_one(labels, top, factor, seed):
+def test_siblings_in_balanced_trees_differ_by_at_most_one(labels, top, factor, seed):
     rng = np.random.default_rng(seed)
     Z = features(dense=rng.standard_normal((labels, 5)))
     sizes = [size for size in (top, top * factor + 1) if 1 < size < labels]
@@ -125,7 +125,7 @@ def test_trees_do_not_depend_on_threads(rng):
     assert np.diff(free[0].child_ptr[-1]).max() <= 6
 
 
-def test_free_clusters_are_a_fixed_point_of_k_means(rng):
+def test_plain_clusters_are_a_fixed_point_of_k_means(rng):
     Z = rng.random((60, 10)).astype(np.float32)
     Z /= np.linalg.norm(Z, axis=1, keepdims=True)
     clusters = free_clusters(features(sp.csr_matrix(Z)), np.arange(60), 4, KMEANS._replace(passes=100))
@@ -136,7 +136,7 @@ def test_free_clusters_are_a_fixed_point_of_k_means(rng):
         assert (nearest[cluster] == number).all()
 
 
-def test_shapes():
+def test_level_sizes():
     assert tree_sizes("16-256-L", 4000) == [16, 256]
     assert tree_sizes("16-256-L", 100) == [16]
     assert tree_sizes("L", 100) == []
@@ -146,12 +146,12 @@ def test_shapes():
 
 
 @pytest.mark.parametrize("spec", ["16-256", "256-16-L", "a-L", "0-L", ""])
-def test_a_shape_that_makes_no_sense_is_an_error(spec):
+def test_invalid_level_sizes_are_an_error(spec):
     with pytest.raises(TreetopError, match="tree"):
         tree_sizes(spec, 1000)
 
 
-def test_a_tree_can_be_given_by_parents():
+def test_a_tree_from_the_parents_of_its_nodes():
     made = tree.from_parents([np.array([1, 0, 1]), np.array([2, 0, 1, 0, 2])])
     assert made.sizes == [2, 3, 5]
     top_of_label = {}
@@ -172,12 +172,12 @@ def test_a_tree_can_be_given_by_parents():
         ([], "at least one level"),
     ],
 )
-def test_a_given_tree_is_checked(parents, message):
+def test_invalid_parents_are_an_error(parents, message):
     with pytest.raises(TreetopError, match=message):
         tree.from_parents(parents)
 
 
-def test_labels_and_relevance_go_up_the_tree_as_in_the_paper():
+def test_labels_and_relevance_are_aggregated_as_in_the_paper():
     # labels 0, 1 | 2, 3; the first document has three labels
     made = tree.from_parents([np.array([0, 0, 1, 1])])
     Y = sp.csr_matrix(np.array([[1, 1, 1, 0], [0, 0, 0, 1]], np.float32))
@@ -188,7 +188,7 @@ def test_labels_and_relevance_go_up_the_tree_as_in_the_paper():
     np.testing.assert_allclose(hat, [[2 / 3, 1 / 3], [0, 1]])
 
 
-def test_without_cost_sensitive_learning_a_node_has_its_largest_relevance(rng):
+def test_without_cost_sensitive_learning_relevance_is_the_maximum(rng):
     Y = sp.random(30, 12, 0.4, "csr", np.float32, rng)
     made = tree.from_parents([np.array([0, 0, 1]), np.repeat([0, 1, 2], 4)])
     levels = relevance.all_levels(Y, made, cost_sensitive=False)

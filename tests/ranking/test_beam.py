@@ -1,4 +1,4 @@
-"""Beam search against dense numpy."""
+"""Beam search, compared with dense numpy."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ from treetop.ranking.solver import solve_level
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
-QUIETLY = {"seed": 0, "threads": 2, "report": Reporter(), "name": ""}
+SOLVER_OPTIONS = {"seed": 0, "threads": 2, "report": Reporter(), "name": ""}
 TRANSFORMS = {
     "l3-hinge": lambda v: np.exp(-(np.maximum(1 - v, 0) ** 3)),
     "l1-hinge": lambda v: np.exp(-np.maximum(1 - v, 0)),
@@ -35,7 +35,7 @@ def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
 
 
 def raw_scores(ranker, X):
-    """Raw scores of every node of every level, by dense products."""
+    """Compute the raw scores of all nodes of all levels by dense products."""
     weights, dense_columns = ranker.weights, X.dense.shape[1]
     nodes = int(weights.child_ptr[-1])
     W = np.zeros((X.sparse.shape[1] + dense_columns, nodes))
@@ -58,7 +58,7 @@ def raw_scores(ranker, X):
 
 
 def slow_search(ranker, X, beam, top, transform, allowed=None):
-    """Search level by level with full sorts; {label: score} for each document."""
+    """Search level by level with full sorts; returns {label: score} for each document."""
     raw, tree = raw_scores(ranker, X), ranker.tree
     offsets = np.append(0, np.cumsum(tree.sizes))
     results = []
@@ -89,7 +89,7 @@ def assert_rows(found, expected):
 @pytest.mark.parametrize("name", TRANSFORMS)
 @pytest.mark.parametrize("dense", [0, 6])
 @pytest.mark.parametrize("beam", [2, 20])
-def test_search_is_the_slow_twins(rng, name, dense, beam):
+def test_beam_search_agrees_with_the_reference_implementation(rng, name, dense, beam):
     X, _, ranker = model(rng, dense, score_transform=name)
     found = ranker.predict(X, 7, 2, beam)
     assert_rows(found, slow_search(ranker, X, beam, 7, TRANSFORMS[name]))
@@ -97,21 +97,21 @@ def test_search_is_the_slow_twins(rng, name, dense, beam):
         assert (np.diff(found[row].data) <= 0).all()
 
 
-def test_log_versions_are_logarithms(rng):
+def test_log_transforms_are_logarithms(rng):
     X, _, ranker = model(rng)
     plain = ranker.predict(X, 5, 1)
     logs = type(ranker)(ranker.tree, ranker.weights, RankerSettings(score_transform="log-l3-ordered"))
     np.testing.assert_allclose(np.exp(logs.predict(X, 5, 1).data), plain.data, rtol=1e-5)
 
 
-def test_identity_is_the_labels_own_score(rng):
+def test_identity_returns_raw_scores(rng):
     X, _, ranker = model(rng, sizes=(), score_transform="identity")
     found = ranker.predict(X, 40, 1)
     raw = raw_scores(ranker, X)
     np.testing.assert_allclose(found.toarray(), raw[:, ranker.tree.node_of], rtol=1e-3, atol=1e-5)
 
 
-def test_one_document_at_a_time_gives_the_same_as_all_together(rng):
+def test_single_and_batch_prediction_agree(rng):
     X, _, ranker = model(rng, 3)
     together = ranker.predict(X, 5, 2)
     for row in range(0, X.rows, 7):
@@ -120,7 +120,7 @@ def test_one_document_at_a_time_gives_the_same_as_all_together(rng):
         np.testing.assert_array_equal(alone.data, together[row].data)
 
 
-def test_an_allow_list_restricts_and_does_not_cost_reach(rng):
+def test_allowed_labels_are_found_even_with_a_narrow_beam(rng):
     X, _, ranker = model(rng)
     allowed = np.array([1, 5, 6])
     found = ranker.predict(X, 10, 2, 20, allowed)
@@ -130,7 +130,7 @@ def test_an_allow_list_restricts_and_does_not_cost_reach(rng):
     assert (np.diff(ranker.predict(X, 1, 2, 1, allowed).indptr) == 1).all()
 
 
-def test_candidates_are_all_scored_whatever_the_beam(rng):
+def test_all_candidates_are_scored_whatever_the_beam(rng):
     X, Y, ranker = model(rng)
     candidates = sp.random(X.rows, Y.shape[1], 0.1, "csr", np.float32, rng)
     found = ranker.predict(X, 40, 2, 1, candidates=candidates)
@@ -146,21 +146,21 @@ def test_top_larger_than_the_number_of_labels(rng):
     assert ranker.predict(X, 1000, 1, 100)[0].nnz == 40
 
 
-def test_an_empty_document_gets_labels_by_bias_alone(rng):
+def test_an_empty_document_is_scored_by_bias_alone(rng):
     _, _, ranker = model(rng, bias=1.0)
     empty = features(sp.csr_matrix((2, 60), dtype=np.float32))
     assert (np.diff(ranker.predict(empty, 3, 1).indptr) == 3).all()
 
 
 @pytest.mark.parametrize(("kind", "hits"), [("true", 119), ("beam", 118), ("both", 118)])
-def test_training_on_each_shortlist_finds_most_training_labels(rng, kind, hits):
+def test_precision_on_training_documents_for_each_shortlist(rng, kind, hits):
     X, Y, ranker = model(rng, shortlist=kind, lambda_=0.01)
     best = ranker.predict(X, 1, 2, 20).indices
     assert X.rows == 120
     assert Y[np.arange(X.rows), best].sum() == pytest.approx(hits, abs=2)
 
 
-def test_shortlist_is_the_union_of_beam_and_true_parents():
+def test_the_shortlist_is_the_union_of_predicted_and_true_parents():
     P = sp.csr_matrix(np.array([[0.9, 0, 0], [0, 0.2, 0]]))
     Y = sp.csr_matrix(np.array([[0, 0, 2.0], [0, 1.0, 0]]))
     np.testing.assert_array_equal(shortlist(P, Y).toarray(), [[1, 0, 1], [0, 1, 0]])
@@ -168,19 +168,19 @@ def test_shortlist_is_the_union_of_beam_and_true_parents():
     np.testing.assert_array_equal(shortlist(P, None).toarray(), [[1, 0, 0], [0, 1, 0]])
 
 
-def test_an_unknown_score_is_an_error():
-    with pytest.raises(TreetopError, match="score 'l0-hinge' is not known: choose one of"):
+def test_an_unknown_score_transform_is_an_error():
+    with pytest.raises(TreetopError, match="unknown score transform 'l0-hinge': choose one of"):
         score_kind("l0-hinge")
 
 
 @pytest.mark.parametrize(("dense", "labels"), [(0, 40), (5, 40), (4, 200)])
-def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels):
+def test_a_search_from_given_nodes_equals_the_dense_product(rng, dense, labels):
     """P[t] among the children of P[t-1], with weights of level t alone."""
     X, Y, ranker = model(rng, dense, labels, sizes=(3, 6))
     tree, settings = ranker.tree, RankerSettings(prune_below=0.0, beam=5, bias=0.0)
     R = all_levels(Y, tree)[1]
     M = sp.csr_matrix(np.ones((X.rows, 3), np.float32))
-    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, **QUIETLY)
+    clusters = solve_level(X, R, M, tree.child_ptr[1], settings, **SOLVER_OPTIONS)
     above = sp.csr_matrix(rng.random((X.rows, 3)) * (rng.random((X.rows, 3)) < 0.7), dtype=np.float32)
     found = predicted_nodes(clusters, X, tree, 2, settings, threads=2, above=above).toarray()
     W = np.zeros((X.sparse.shape[1] + dense, 6))
@@ -199,7 +199,7 @@ def test_a_search_that_begins_at_a_level_is_the_dense_product(rng, dense, labels
         np.testing.assert_allclose(found[row, best], scores[best], rtol=2e-3, atol=1e-6)
 
 
-def test_raw_scores_beyond_the_margin_keep_their_order(rng):
+def test_ordered_transforms_rank_raw_scores_above_one(rng):
     X, _, ranker = model(rng, sizes=(), lambda_=1e-4)
     raw = raw_scores(ranker, X)[:, ranker.tree.node_of]
     beyond = (raw > 1.001).sum(axis=1) > 1

@@ -1,4 +1,4 @@
-"""Packed rankers: the same cells, up to rounding."""
+"""Packed rankers equal the original up to rounding."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def model(corpus):
     return treetop.XRLinear(tree="4-20-L", trees=2, threads=2).fit(*corpus)
 
 
-def test_cells_are_all_weights(model):
+def test_weights_survive_conversion_to_cells_and_back(model):
     for ranker in model.rankers_:
         weights = ranker.weights
         cells = cells_of(weights)
@@ -29,7 +29,7 @@ def test_cells_are_all_weights(model):
 
 
 @pytest.mark.parametrize(("storage", "error"), [("float16", 1e-3), ("int8", 1 / 200)])
-def test_packing_rounds_only(model, storage, error):
+def test_packing_changes_weights_only_by_rounding(model, storage, error):
     ranker = model.rankers_[0]
     packed = pack(ranker.weights, storage)
     again = cells_of(unpack(packed, ranker.tree, 2))

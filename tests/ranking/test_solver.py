@@ -1,4 +1,4 @@
-"""The solver against scikit-learn's LIBLINEAR and against a plain optimiser."""
+"""The solver, compared with scikit-learn's LIBLINEAR and with a general optimizer."""
 
 from dataclasses import replace
 
@@ -52,7 +52,7 @@ def solve_flat(X, R, settings, threads=2):
 
 
 def dense_weights(cluster, columns):
-    """Weights of a cluster, features x children, with the dense half below, and the biases."""
+    """Return weights (features x children, with the dense half below) and biases of a cluster."""
     W = np.zeros((columns, cluster.biases.size), np.float32)
     sizes = np.diff(cluster.ends, prepend=0)
     W[np.repeat(cluster.features, sizes), cluster.children] = cluster.values
@@ -72,7 +72,7 @@ def objective(w, x, y, c, kind):
 
 
 @pytest.mark.parametrize("labels", [1, 3, 7, 20])
-def test_squared_hinge_is_liblinears(rng, labels):
+def test_squared_hinge_agrees_with_liblinear(rng, labels):
     X, _, Y = random_problem(rng, labels=labels)
     W, _ = solve_flat(features(X), Y, EXACT)
     for label in range(labels):
@@ -83,7 +83,7 @@ def test_squared_hinge_is_liblinears(rng, labels):
 
 @pytest.mark.parametrize("kind", ["squared-hinge", "hinge", "logistic"])
 @pytest.mark.parametrize("dense", [0, 5])
-def test_every_loss_reaches_the_optimum_of_the_objective(rng, kind, dense):
+def test_every_loss_reaches_the_optimum(rng, kind, dense):
     X, extra, Y = random_problem(rng, 40, 12, 3, dense)
     settings = with_settings(loss=kind, bias=0.7, lambda_=0.8, alpha=0.5, cost_sensitive=True)
     W, biases = solve_flat(features(X, extra), Y, settings)
@@ -99,7 +99,7 @@ def test_every_loss_reaches_the_optimum_of_the_objective(rng, kind, dense):
         assert objective(ours, x, y, c, kind) <= best * (1 + slack) + 1e-6
 
 
-def test_costs_are_the_papers():
+def test_costs_on_a_hand_computed_example():
     # λ = 0.25, so C = 2; the document has relevance 3 and 1, so R̂ is 3/4 and 1/4
     R = sp.csr_matrix(np.array([[3.0, 1.0, 0.0]], np.float32))
     positives, negative = costs(R, RankerSettings(lambda_=0.25, alpha=0.1, cost_sensitive=True))
@@ -110,7 +110,7 @@ def test_costs_are_the_papers():
     assert negative == pytest.approx(0.2)
 
 
-def test_a_cluster_learns_from_its_own_documents_only(rng):
+def test_a_cluster_is_trained_on_its_own_documents_only(rng):
     X, _, Y = random_problem(rng, 50, 30, 8)
     X, child_ptr = features(X), np.array([0, 3, 8])
     M = sp.random(50, 2, 0.4, "csr", np.float32, rng)
@@ -119,14 +119,14 @@ def test_a_cluster_learns_from_its_own_documents_only(rng):
     for cluster, (first, last) in enumerate([(0, 3), (3, 8)]):
         rows = np.flatnonzero(M[:, [cluster]].toarray().ravel())
         alone, _ = solve_flat(X[rows], sp.csr_matrix(Y[rows][:, first:last]), EXACT)
-        # A positive outside the shortlist must not leak in from a stale row number either.
+        # A positive outside the shortlist must not leak in through an old row number.
         inside = sp.csr_matrix(Y.multiply(sp.csr_matrix(M[:, [cluster]])))
         assert inside.nnz <= Y.nnz
         got, _ = dense_weights(made[cluster], 30)
         np.testing.assert_allclose(got, alone, atol=2e-3)
 
 
-def test_pruning_by_threshold_and_by_count(rng):
+def test_pruning_by_value_and_by_number(rng):
     X, _, Y = random_problem(rng)
     whole, _ = solve_flat(features(X), Y, EXACT)
     cut, _ = solve_flat(features(X), Y, with_settings(prune_below=0.2))
@@ -147,7 +147,7 @@ def test_weights_do_not_depend_on_threads(rng):
 
 
 @given(st.lists(st.integers(1, 70), min_size=1, max_size=6), st.integers(1, 8), st.integers(0, 3))
-def test_a_plan_covers_every_child_once_in_whole_blocks(sizes, threads, seed):
+def test_a_plan_covers_every_child_exactly_once_in_full_blocks(sizes, threads, seed):
     child_ptr = np.append(0, np.cumsum(sizes))
     rows = np.random.default_rng(seed).integers(0, 100, len(sizes))
     tasks = plan(rows, child_ptr, 100, 10**6, threads)
@@ -156,7 +156,7 @@ def test_a_plan_covers_every_child_once_in_whole_blocks(sizes, threads, seed):
     assert all((task.first_child - child_ptr[task.cluster]) % task.width == 0 for task in tasks)
 
 
-def test_a_small_cluster_on_most_documents_is_shared_by_threads():
+def test_a_small_cluster_with_most_documents_is_divided_among_threads():
     assert block_width(16, 100, 100) == 8
     assert block_width(16, 10, 100) == 16
     assert block_width(3, 100, 100) == 4
@@ -170,12 +170,12 @@ def test_an_empty_cluster_gets_no_weights(rng):
     assert [cluster.values.size for cluster in made] == [0, 0]
 
 
-def test_flat_tree_has_one_cluster():
+def test_a_flat_tree_has_a_single_cluster():
     assert tree.flat(3).child_ptr[0].tolist() == [0, 3]
 
 
 @pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
-def test_a_documents_weight_is_how_often_it_counts(rng, loss):
+def test_document_weights_equal_repetitions(rng, loss):
     X, _, Y = random_problem(rng, 40, 20, 5)
     counts = rng.integers(1, 4, 40)
     often = np.repeat(np.arange(40), counts)
@@ -188,7 +188,7 @@ def test_a_documents_weight_is_how_often_it_counts(rng, loss):
 
 
 def dense_of(cluster, features, children):
-    """The sparse weights of a cluster as an array."""
+    """Return the sparse weights of a cluster as an array."""
     made, start = np.zeros((features, children)), 0
     for feature, end in zip(cluster.features, cluster.ends, strict=True):
         made[feature, cluster.children[start:end]] = cluster.values[start:end]
@@ -197,7 +197,7 @@ def dense_of(cluster, features, children):
 
 
 @pytest.mark.parametrize("clusters", [[], [3]])
-def test_a_head_gets_its_share_of_the_labels_scores(rng, clusters):
+def test_head_share_blends_two_scores(rng, clusters):
     sparse, dense, Y = random_problem(rng, dense=5)
     X, labels = features(sparse, dense), Y.shape[1]
     made = tree.balanced_tree(pifa(X, Y, 1), clusters, KMeans(passes=5, seed=0, threads=1))

@@ -1,4 +1,4 @@
-"""What is decided from counts of the data, where the settings leave it open."""
+"""Data-dependent defaults of settings."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,8 @@ from treetop.errors import TreetopError
 from treetop.settings import auto
 from treetop.settings.auto import (
     LONG_TEXTS,
+    SAMPLED_TEXTS,
     SHORT_TEXTS,
-    TEXTS_LOOKED_AT,
     TITLES,
     first_sizes,
     learning_rates,
@@ -24,47 +24,47 @@ from treetop.settings.schema import LinearSettings, TransformerSettings
 
 
 def labels(counts):
-    """Y of documents with so many labels."""
+    """Return Y of documents with these numbers of labels."""
     return sp.csr_matrix(np.arange(max(counts))[None, :] < np.array(counts)[:, None], dtype=np.float32)
 
 
-def decided(counts, weights=None, **changes):
-    made = with_costs(LinearSettings(**changes), labels(counts), weights)
-    return made.cost_sensitive, made.lambda_, made.alpha
+def resolved(counts, weights=None, **changes):
+    settings = with_costs(LinearSettings(**changes), labels(counts), weights)
+    return settings.cost_sensitive, settings.lambda_, settings.alpha
 
 
-def test_lambda_falls_with_the_labels_a_document_has():
-    assert decided([1, 1, 1]) == (True, 0.35, 0.3)
-    assert decided([3, 2, 4]) == (True, pytest.approx(0.35 / 3), 0.3)
-    assert decided([3, 2, 4, 0, 0]) == decided([3, 2, 4])
-    assert decided([3, 2, 4], cost_sensitive=False) == (False, 0.35, 1.0)
+def test_lambda_is_inversely_proportional_to_labels_per_document():
+    assert resolved([1, 1, 1]) == (True, 0.35, 0.3)
+    assert resolved([3, 2, 4]) == (True, pytest.approx(0.35 / 3), 0.3)
+    assert resolved([3, 2, 4, 0, 0]) == resolved([3, 2, 4])
+    assert resolved([3, 2, 4], cost_sensitive=False) == (False, 0.35, 1.0)
 
 
-def test_where_few_documents_hold_most_labels_every_positive_weighs_the_same():
-    assert decided([1] * 90 + [40] * 2) == (False, 0.35, 1.0)
-    assert decided([1] * 90 + [40] * 2, cost_sensitive=True)[0]
-    assert decided([1, 2, 8, 3])[0]
+def test_cost_sensitive_is_disabled_where_few_documents_have_most_labels():
+    assert resolved([1] * 90 + [40] * 2) == (False, 0.35, 1.0)
+    assert resolved([1] * 90 + [40] * 2, cost_sensitive=True)[0]
+    assert resolved([1, 2, 8, 3])[0]
 
 
-def test_what_is_given_stays():
-    assert decided([3, 2, 4], lambda_=2.0, alpha=0.5) == (True, 2.0, 0.5)
+def test_explicit_values_are_kept():
+    assert resolved([3, 2, 4], lambda_=2.0, alpha=0.5) == (True, 2.0, 0.5)
 
 
-def test_a_document_counts_as_often_as_it_weighs():
-    assert decided([1, 5], np.array([2.0, 1.0])) == decided([1, 1, 5])
-    assert decided([1, 5], np.array([1.0, 0.0])) == decided([1])
-    assert decided([2, 2], np.array([0.0, 0.0]))[0]
+def test_document_weights_count_as_repetitions():
+    assert resolved([1, 5], np.array([2.0, 1.0])) == resolved([1, 1, 5])
+    assert resolved([1, 5], np.array([1.0, 0.0])) == resolved([1])
+    assert resolved([2, 2], np.array([0.0, 0.0]))[0]
 
 
-def test_a_linear_models_documents_of_no_weight_are_as_if_absent(rng):
+def test_documents_with_zero_weight_are_ignored_by_xrlinear(rng):
     X = sp.csr_matrix(rng.random((6, 8)).astype(np.float32))
     Y = labels([1, 2, 1, 1, 5, 5])
     names = list("abcde")
-    weighed = treetop.XRLinear().fit(X, Y, label_names=names, sample_weight=[1, 1, 1, 1, 0, 0])
+    weighted = treetop.XRLinear().fit(X, Y, label_names=names, sample_weight=[1, 1, 1, 1, 0, 0])
     absent = treetop.XRLinear().fit(X[:4], Y[:4], label_names=names)
-    assert weighed.settings_.lambda_ == absent.settings_.lambda_ == pytest.approx(0.35 / 1.25)
-    assert weighed.get_params()["lambda_"] is None
-    assert (weighed.predict_scores(X, 5) != absent.predict_scores(X, 5)).nnz == 0
+    assert weighted.settings_.lambda_ == absent.settings_.lambda_ == pytest.approx(0.35 / 1.25)
+    assert weighted.get_params()["lambda_"] is None
+    assert (weighted.predict_scores(X, 5) != absent.predict_scores(X, 5)).nnz == 0
 
 
 TITLE, SHORT, LONG = "a few words", "some words " * 20, "many words " * 80
@@ -78,26 +78,26 @@ TITLE, SHORT, LONG = "a few words", "some words " * 20, "many words " * 80
         ([LONG] * 5, LONG_TEXTS),
         ([SHORT, LONG, LONG], LONG_TEXTS),
         ([], TITLES),
-        ([SHORT] * TEXTS_LOOKED_AT + [LONG] * 9999, SHORT_TEXTS),
+        ([SHORT] * SAMPLED_TEXTS + [LONG] * 9999, SHORT_TEXTS),
     ],
 )
-def test_what_is_counted_depends_on_how_long_texts_are(texts, expected):
-    settings, same = with_ngrams(LinearSettings(), texts)
+def test_auto_ngrams_depend_on_the_length_of_the_texts(texts, expected):
+    settings, returned = with_ngrams(LinearSettings(), texts)
     assert settings.ngrams == expected
-    assert same is texts
+    assert returned is texts
 
 
-def test_a_stream_loses_nothing():
-    texts = [f"text {number}" for number in range(TEXTS_LOOKED_AT + 7)]
+def test_an_iterator_of_texts_is_returned_in_full():
+    texts = [f"text {number}" for number in range(SAMPLED_TEXTS + 7)]
     _, stream = with_ngrams(LinearSettings(), (text for text in texts))
     assert list(stream) == texts
 
 
-def test_a_choice_stays():
+def test_explicit_ngrams_are_kept():
     assert with_ngrams(LinearSettings(ngrams="char:3"), [LONG])[0].ngrams == "char:3"
 
 
-def test_a_model_remembers_what_was_chosen(tmp_path):
+def test_a_model_saves_the_resolved_ngrams(tmp_path):
     texts = [f"{word} " * 200 + word for word in ("red", "green", "blue", "pear")] * 5
     model = treetop.XRLinear().fit(texts, [[text[:3]] for text in texts])
     assert model.settings_.ngrams == LONG_TEXTS
@@ -125,7 +125,7 @@ def test_level_sizes_of_the_refined_trees(settings, labels, sizes):
     assert auto.refined_sizes(LinearSettings(**settings), labels) == sizes
 
 
-def test_clusters_and_nodes_are_no_larger_than_asked():
+def test_leaf_and_branching_limit_clusters_and_nodes():
     for labels in (101, 1600, 1601, 30_000):
         sizes = sizes_by_branching(labels, 16, 100)
         assert -(-labels // sizes[-1]) <= 100
@@ -149,7 +149,7 @@ def test_levels_of_the_preliminary_tree(spec, labels, largest, expected):
     assert first_sizes(spec, labels, largest) == expected
 
 
-def test_a_preliminary_tree_needs_a_level_that_can_be_tuned():
+def test_a_preliminary_tree_requires_a_level_that_can_be_fine_tuned():
     with pytest.raises(TreetopError, match="has at most largest_level=10 nodes: add a coarser level"):
         first_sizes("16-256-L", 4000, 10)
 
@@ -168,21 +168,21 @@ def test_steps_by_level(budget, levels, expected):
     assert steps_by_level(budget, levels, documents=320, batch=32) == expected
 
 
-def test_a_budget_by_level_has_a_figure_for_each():
+def test_a_budget_by_level_requires_one_figure_per_level():
     with pytest.raises(
         TreetopError, match="has 2 parts, but 3 levels are fine-tuned: give one figure per"
     ):
         steps_by_level("1/2 steps", 3, 100, 10)
 
 
-def test_the_learning_rate_falls_with_the_square_of_the_width():
+def test_the_default_learning_rate_falls_with_the_square_of_the_width():
     assert learning_rates(None, None, 384) == (2e-4, 2e-4)
     assert learning_rates(None, 1e-3, 768) == (5e-5, 1e-3)
     assert learning_rates(None, None, 128)[0] == 2e-4
     assert learning_rates(1e-5, None, 768) == (1e-5, 1e-5)
 
 
-def test_bias_and_score_depend_on_the_depth_of_the_tree():
+def test_bias_and_score_transform_depend_on_the_depth_of_the_tree():
     flat, deep = (auto.for_depth(RankerSettings(), depth) for depth in (1, 2))
     assert (flat.bias, flat.score_transform) == (1.0, "sigmoid")
     assert (deep.bias, deep.score_transform) == (0.0, "l3-ordered")
@@ -190,18 +190,18 @@ def test_bias_and_score_depend_on_the_depth_of_the_tree():
     assert (given.bias, given.score_transform) == (0.5, "l1-hinge")
 
 
-def test_a_fitted_model_has_nothing_left_open():
+def test_all_settings_of_a_fitted_model_are_resolved():
     texts = [f"{a} {b} {a}{b}" for a in ("red", "green", "blue") for b in ("apple", "pear", "sky")] * 2
     model = treetop.XRLinear(flat_labels=0, leaf=3).fit(texts, [text.split() for text in texts])
-    open_still = {"max_weights", "tree_features"}  # null means none, and all
+    nullable = {"max_weights", "tree_features"}  # null means no limit
     settings = vars(model.settings_)
-    assert {name for name, value in settings.items() if value is None} <= open_still
+    assert {name for name, value in settings.items() if value is None} <= nullable
     assert "auto" not in settings.values()
     assert model.settings_.tree == f"{model.rankers_[0].tree.sizes[0]}-L"
     assert model.get_params()["tree"] == "auto"
 
 
-def test_what_fine_tuning_left_open_is_noted():
+def test_values_resolved_for_fine_tuning_are_recorded():
     settings = auto.as_tuned(TransformerSettings(), 768, [31, 965, 30_000])
     assert (settings.learning_rate, settings.head_learning_rate) == (5e-5, 2e-3)
     assert settings.first_tree == "31-965-L"

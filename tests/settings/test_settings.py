@@ -1,4 +1,4 @@
-"""Settings: names, bounds, presets, notation and what is refused."""
+"""Settings: names, bounds, presets, notation and errors."""
 
 import inspect
 import json
@@ -24,7 +24,7 @@ from treetop.settings.making import (
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 
-def test_settings_go_through_json_and_back():
+def test_settings_survive_a_round_trip_through_json():
     settings = make_settings({"alpha": 0.25, "stop_words": ["a", "b"]})
     assert from_json(json.loads(json.dumps(to_json(settings))), LinearSettings) == settings
 
@@ -52,13 +52,13 @@ def test_the_papers_table_of_hyperparameters():
         "amazon-3m": ("128-2048-32768", "8-256-8192-L", 1e-4, "30000 steps", 128, 0.125, 0.125),
     }
     for name, (first, refined, rate, steps, tokens, alpha, lambda_) in rows.items():
-        made = make_settings(presets.settings_of(name), TransformerSettings)
-        assert (made.first_tree, made.tree, made.budget) == (first, refined, steps)
-        assert (made.learning_rate, made.max_length) == (rate, tokens)
-        assert made.lambda_ == made.tune_lambda == lambda_
-        assert made.cost_sensitive == made.tune_cost_sensitive == (alpha is not None)
-        assert alpha is None or made.alpha == made.tune_alpha == alpha
-        assert (made.dense_weight, made.center, made.head_learning_rate, made.trees) == (
+        preset = make_settings(presets.settings_of(name), TransformerSettings)
+        assert (preset.first_tree, preset.tree, preset.budget) == (first, refined, steps)
+        assert (preset.learning_rate, preset.max_length) == (rate, tokens)
+        assert preset.lambda_ == preset.tune_lambda == lambda_
+        assert preset.cost_sensitive == preset.tune_cost_sensitive == (alpha is not None)
+        assert alpha is None or preset.alpha == preset.tune_alpha == alpha
+        assert (preset.dense_weight, preset.center, preset.head_learning_rate, preset.trees) == (
             1.0,
             False,
             None,
@@ -78,7 +78,7 @@ def test_ngrams(spec, expected):
     assert notation.parse_views(spec) == [expected]
 
 
-def test_trees_that_count_different_things():
+def test_each_tree_uses_its_own_ngrams():
     settings = LinearSettings(ngrams="word:1 + char:3 | word:1 | char:3@9", trees=3)
     assert [(one.unit, one.first) for one in settings.analysers()] == [
         ("word", None),
@@ -108,11 +108,11 @@ def test_trees_that_count_different_things():
         ({"seed": -1}, "seed is -1: it must be at least 0"),
         ({"lambda_": float("nan")}, "lambda_ is nan: it must be a finite number"),
         ({"tree": "typo"}, "tree 'typo' is not understood: write level sizes that end in L"),
-        ({"tree": "16-8-L"}, "tree '16-8-L': level sizes must grow towards the labels"),
+        ({"tree": "16-8-L"}, "tree '16-8-L': level sizes must increase towards the labels"),
         ({"tree": "0-L"}, "tree '0-L' is not understood"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(values, message):
+def test_invalid_values_are_explained_in_one_line(values, message):
     with pytest.raises(TreetopError) as error:
         make_settings(values)
     assert message in str(error.value)
@@ -148,13 +148,13 @@ def test_assignments():
         ({"checkpoint_minutes": 0}, "checkpoint_minutes is 0: it must be above 0"),
     ],
 )
-def test_nonsense_is_refused_before_any_work_starts(values, message):
+def test_invalid_settings_are_rejected_before_training(values, message):
     with pytest.raises(TreetopError) as error:
         treetop.XRTransformer(**values).fit(["a text"], [["label"]])
     assert message in str(error.value)
 
 
-def test_numbers_of_numpy_are_numbers():
+def test_numpy_scalars_are_accepted():
     settings = make_settings(
         {
             "beam": np.int64(5),
@@ -186,12 +186,12 @@ def test_numbers_of_numpy_are_numbers():
         ("beam_size", "beam"),
     ],
 )
-def test_names_of_other_libraries_are_known(foreign, ours):
+def test_names_of_other_libraries_are_suggested(foreign, ours):
     with pytest.raises(TreetopError, match=f"unknown setting '{foreign}': did you mean '{ours}'"):
         treetop.XRTransformer(**{foreign: 1})
 
 
-def test_a_hint_names_a_setting_that_the_model_has():
+def test_suggestions_are_settings_of_the_model():
     known = set(TRANSFORMER.defaults)
     assert set(names.ELSEWHERE.values()) <= known
     assert not set(names.ELSEWHERE) & known
@@ -202,7 +202,7 @@ def test_a_hint_names_a_setting_that_the_model_has():
         treetop.XRLinear(preset="fast")
 
 
-def test_the_old_name_of_a_setting_still_works_and_says_so():
+def test_a_deprecated_name_works_with_a_warning():
     with pytest.warns(FutureWarning, match="threshold is now called prune_below"):
         model = treetop.XRLinear(threshold=0.5)
     assert model.prune_below == 0.5
@@ -211,10 +211,14 @@ def test_the_old_name_of_a_setting_still_works_and_says_so():
     assert from_json({"threshold": 0.3, "threads": 4}, LinearSettings).prune_below == 0.3
 
 
-def test_every_setting_says_what_it_does():
-    for kind in (LinearSettings, TransformerSettings, Runtime):
-        for name, one in documented_fields(kind).items():
-            assert len(facts_of(one).help) > 10, name
+def test_every_setting_has_a_full_sentence_as_help():
+    for name, setting in documented_fields(TransformerSettings).items():
+        text = facts_of(setting).help
+        assert text[0].isupper(), name
+        assert text.endswith("."), name
+        if setting.default in (None, "auto"):
+            assert "By default" in text, name
+    assert all(len(facts_of(option).help) > 10 for option in documented_fields(Runtime).values())
 
 
 @pytest.mark.parametrize("estimator", [treetop.XRLinear, treetop.XRTransformer])
@@ -223,7 +227,7 @@ def test_constructors_show_their_parameters(estimator):
     assert {name: one.default for name, one in shown.items()} == PARAMETERS[estimator.kind].defaults
 
 
-def test_a_stage_reads_only_what_it_declares():
+def test_a_stage_can_read_only_declared_settings():
     settings = declared(LinearSettings(beam=7), ("beam", "trees", "ngrams"), "rankers")
     assert settings.beam == 7
     assert settings.views() == []
@@ -235,7 +239,7 @@ def test_a_stage_reads_only_what_it_declares():
         declared(LinearSettings(ngrams="word:1"), ("trees", "ngrams"), "words").analysers()
 
 
-def test_runtimes_are_changed_by_making_new_ones():
+def test_changing_a_runtime_returns_a_new_one():
     runtime = Runtime(threads=2)
     assert runtime.changed(threads=None) is runtime
     assert runtime.changed(device="cpu") == Runtime(threads=2, device="cpu")
@@ -245,7 +249,7 @@ def test_runtimes_are_changed_by_making_new_ones():
         Runtime(processes=2)
 
 
-def test_old_and_new_names_from_several_places():
+def test_deprecated_names_with_presets_and_with_current_names():
     model = treetop.XRLinear.from_preset("one-vs-all", prune_below=0.3)
     with pytest.warns(FutureWarning, match="threshold is now called prune_below"):
         assert (
@@ -256,19 +260,19 @@ def test_old_and_new_names_from_several_places():
 
 
 @pytest.mark.parametrize("value", [[2], True, 1.0, "2"])
-def test_threads_are_a_whole_number_whatever_was_asked_before(value):
+def test_threads_must_be_an_integer_even_if_an_equal_value_was_valid(value):
     treetop.XRLinear(threads=1).fit(["a", "b"], [["x"], ["y"]])
     with pytest.raises(TreetopError, match=r"threads is .*: it must be of type int or None"):
         treetop.XRLinear(threads=value).fit(["a", "b"], [["x"], ["y"]])
 
 
 @pytest.mark.parametrize("value", [[1, 2], [["a"]], "the"])
-def test_stop_words_are_strings(value):
+def test_stop_words_must_be_a_list_of_strings(value):
     with pytest.raises(TreetopError, match=r"stop_words is .*: it must be of type tuple"):
         make_settings({"stop_words": value})
 
 
-def test_what_a_runtime_leaves_open_is_as_the_estimator_has_it():
+def test_options_not_set_in_a_runtime_come_from_the_estimator():
     model = treetop.XRTransformer(threads=1, device="cpu", precision="fp32", fallback=True)
     place = model._place(Runtime(threads=2))
     assert place == Runtime(threads=2, device="cpu", precision="fp32", fallback=True)

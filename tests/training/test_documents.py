@@ -1,4 +1,4 @@
-"""Documents to learn from, those held back, and what a document counts for."""
+"""Training documents, held-out documents and document weights."""
 
 from dataclasses import replace
 
@@ -17,14 +17,14 @@ LABELS = [["a"], ["b"]] * 4
 
 
 def read(**options):
-    """Documents as `fit` reads them, with options in place of the defaults."""
-    given = {"texts": TEXTS, "y": LABELS, "names": None, "weights": None, "validation": None}
+    """Read documents as `fit` does, with options in place of the defaults."""
+    arguments = {"texts": TEXTS, "y": LABELS, "names": None, "weights": None, "validation": None}
     share = options.pop("share", 0.0)
     settings = replace(TransformerSettings(), validation=share, seed=3)
-    return read_documents(settings, **{**given, **options})
+    return read_documents(settings, **{**arguments, **options})
 
 
-def test_without_validation_nothing_is_held_back():
+def test_without_validation_nothing_is_held_out():
     data = read(texts=iter(TEXTS))
     assert data.texts == TEXTS
     assert data.Y.toarray().tolist() == [[1, 0], [0, 1]] * 4
@@ -34,7 +34,7 @@ def test_without_validation_nothing_is_held_back():
     assert data.held_labels.shape == (0, 2)
 
 
-def test_a_share_of_the_documents_is_held_back_at_random():
+def test_a_fraction_of_the_documents_is_held_out_at_random():
     out = held_rows(8, 0.25, 3)
     assert out.tolist() == sorted(np.random.default_rng(3).permutation(8)[:2])
     kept = [row for row in range(8) if row not in out]
@@ -47,13 +47,16 @@ def test_a_share_of_the_documents_is_held_back_at_random():
 
 
 @pytest.mark.parametrize("share", [0.01, 0.99])
-def test_a_share_that_leaves_nothing_on_one_side_is_refused(share):
+def test_a_fraction_that_leaves_one_side_empty_is_an_error(share):
     with pytest.raises(TreetopError) as error:
         held_rows(8, share, 0)
-    assert str(error.value) == f"validation={share} of 8 documents leaves none on one side"
+    assert str(error.value) == (
+        f"validation={share} of 8 documents leaves none on one side: choose a fraction that leaves "
+        "documents to train on and to validate on"
+    )
 
 
-def test_documents_that_count_for_nothing_are_left_out():
+def test_documents_with_zero_weight_are_dropped():
     data = read(weights=[0, 1, 2, 0, 1, 1, 1, 1])
     assert data.texts == [TEXTS[row] for row in (1, 2, 4, 5, 6, 7)]
     assert data.Y.toarray().tolist() == [[0, 1], [1, 0], [1, 0], [0, 1], [1, 0], [0, 1]]
@@ -62,14 +65,14 @@ def test_documents_that_count_for_nothing_are_left_out():
     assert counted_rows(np.array([1.0, 2.0])) is None
 
 
-def test_given_validation_has_the_columns_of_the_training_labels():
+def test_validation_labels_are_aligned_with_the_training_labels():
     data = read(validation=(["x", "y"], [["b", "unknown"], ["unknown"]]))
     assert data.texts == TEXTS
     assert data.held_texts == ["x", "y"]
     assert data.held_labels.toarray().tolist() == [[0, 1], [0, 0]]
 
 
-def test_relevance_and_weights_matter_and_zero_weight_is_absence(encoder):
+def test_relevance_and_weights_are_used_and_zero_weight_drops_a_document(encoder):
     texts, labels = documents(48)
     plain = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(texts, labels)
     names = list(plain.classes_)
@@ -95,11 +98,11 @@ def test_relevance_and_weights_matter_and_zero_weight_is_absence(encoder):
 
 
 def validation_of(model):
-    """Level, step and P@1 of each time that a training was validated."""
+    """Return level, step and P@1 of each validation."""
     return [(entry["level"], entry["step"], entry["validation P@1"]) for entry in model.history_]
 
 
-def test_validation_takes_what_fit_takes_and_says_what_does_not_fit(encoder):
+def test_validation_accepts_the_same_forms_as_fit_and_explains_errors(encoder):
     texts, labels = documents(32)
     held, held_labels = documents(8, seed=5)
     model = treetop.XRTransformer(encoder=encoder, **BRIEF)

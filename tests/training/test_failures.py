@@ -1,4 +1,4 @@
-"""A device that fails or is full: smaller batches, the CPU instead, or an error of one line."""
+"""Failures of the device: smaller batches, fallback to the CPU, or an error of one line."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from treetop.runtime import Runtime  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
 from treetop.training.failures import with_fallback  # noqa: E402
 from treetop.training.finetune import trainer as trainer_module  # noqa: E402
-from treetop.training.finetune.step import TrainingStep  # noqa: E402
+from treetop.training.finetune.objective import Objective  # noqa: E402
 from treetop.training.finetune.trainer import LevelTrainer  # noqa: E402
 
 
@@ -25,12 +25,12 @@ class Notes(Reporter):
 
 
 @pytest.mark.parametrize("fallback", [True, False])
-def test_what_is_learned_without_a_failure_is_returned(fallback):
+def test_the_result_is_returned_if_nothing_fails(fallback):
     runtime = Runtime(fallback=fallback)
     assert with_fallback(runtime, lambda place: (place, "learned")) == (runtime, "learned")
 
 
-def test_a_failed_gpu_is_followed_by_the_cpu_if_the_runtime_allows_it():
+def test_training_continues_on_the_cpu_if_fallback_is_set():
     said, tried = Notes(), []
 
     def learn(runtime):
@@ -52,7 +52,7 @@ def test_a_failed_gpu_is_followed_by_the_cpu_if_the_runtime_allows_it():
 
 
 @pytest.mark.parametrize("fallback", [True, False])
-def test_full_memory_and_other_errors_are_not_retried(fallback):
+def test_out_of_memory_and_other_errors_are_not_retried(fallback):
     tried = []
 
     def learn(error):
@@ -75,30 +75,32 @@ def test_full_memory_and_other_errors_are_not_retried(fallback):
     assert tried == [runtime, runtime]
 
 
-def test_out_of_memory_halves_the_batch_says_so_and_learns_the_same_gradients(encoder, monkeypatch):
-    real = TrainingStep.gradients
+def test_out_of_memory_splits_batches_with_a_note_and_the_same_gradients(encoder, monkeypatch):
+    real = Objective.batch_gradients
 
-    def tight(self, rows):
-        if self.part_size > 5:
+    def tight(self, rows, part_size):
+        if part_size > 5:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(self, rows)
+        return real(self, rows, part_size)
 
     whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     whole.fit(*documents())
-    monkeypatch.setattr(TrainingStep, "gradients", tight)
+    monkeypatch.setattr(Objective, "batch_gradients", tight)
     said = Notes()
     parts = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     parts.fit(*documents(), report=said)
     assert said.notes[:2] == [
-        "out of memory: batches of 16 go in parts of 8 from here on",
-        "out of memory: batches of 16 go in parts of 4 from here on",
+        "out of memory: splitting batches of 16 into parts of 8 from now on",
+        "out of memory: splitting batches of 16 into parts of 4 from now on",
     ]
     np.testing.assert_allclose(
         [e["loss"] for e in parts.history_], [e["loss"] for e in whole.history_], rtol=1e-3
     )
 
 
-def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkeypatch, tmp_path):
+def test_a_loss_that_is_not_finite_is_an_error_and_the_checkpoint_is_intact(
+    encoder, monkeypatch, tmp_path
+):
     monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 2)
     real = LevelTrainer.train_on
 
@@ -119,7 +121,7 @@ def test_a_loss_that_is_no_number_stops_and_keeps_the_checkpoint(encoder, monkey
     assert same(model.predict_scores(texts, 5), plain.predict_scores(texts, 5))
 
 
-def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp_path):
+def test_a_failing_gpu_is_an_error_or_falls_back_to_the_cpu(encoder, monkeypatch, tmp_path):
     real = LevelTrainer.train_on
     failed = []
 
@@ -141,10 +143,10 @@ def test_a_gpu_that_fails_stops_or_falls_back_if_asked(encoder, monkeypatch, tmp
     assert same(model.predict_scores(documents()[0], 5), unharmed.predict_scores(documents()[0], 5))
 
 
-def test_memory_that_is_never_enough_is_said_in_one_line(encoder, monkeypatch):
-    def full(self, rows):
+def test_persistent_lack_of_memory_is_explained_in_one_line(encoder, monkeypatch):
+    def full(self, rows, part_size):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
 
-    monkeypatch.setattr(TrainingStep, "gradients", full)
+    monkeypatch.setattr(Objective, "batch_gradients", full)
     with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())

@@ -1,4 +1,4 @@
-"""Forests: how many trees, what each of them sees, and the mean of their scores."""
+"""Forests: number of trees, their views, and the mean of their scores."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ from treetop.training.forest import build_tree, label_features, train_forest
 WORDS = ["red", "green", "blue", "apple", "pear", "sea", "sky", "fire", "car", "boat", "tree", "grass"]
 
 
-# Everything that `fit` decides by the data is decided here.
+# All settings that `fit` would resolve from the data.
 SETTINGS = replace(
     LinearSettings(), tree="4-L", trees=3, cost_sensitive=False, alpha=1.0, lambda_=0.1, seed=5
 )
@@ -29,7 +29,7 @@ ALONE = Runtime(threads=1)
 
 @pytest.fixture
 def problem(rng):
-    """Features of 60 documents, 40 sparse and 3 dense ones, and 12 labels."""
+    """60 documents with 40 sparse and 3 dense features, and 12 labels."""
     X, dense, Y = random_problem(rng, dense=3)
     return features(X, dense), Y
 
@@ -46,18 +46,18 @@ def assert_same_rankers(made, expected):
 @pytest.mark.parametrize(
     ("tree", "trees", "shapes"),
     [
-        ("flat", 3, ["12"]),  # another one would be the same
+        ("flat", 3, ["12"]),  # further trees would be identical
         ("4-L", 1, ["4-12"]),
         ("4-L", 3, ["4-12"] * 3),
         ("auto", 3, ["12"]),  # few labels
     ],
 )
-def test_a_forest_has_as_many_trees_as_differ(problem, tree, trees, shapes):
+def test_identical_trees_are_trained_only_once(problem, tree, trees, shapes):
     rankers = train_forest(*problem, None, replace(SETTINGS, tree=tree, trees=trees), ALONE)
     assert [str(ranker.tree) for ranker in rankers] == shapes
 
 
-def test_each_tree_is_that_of_its_own_seed(problem):
+def test_each_tree_has_its_own_seed(problem):
     X, Y = problem
     rankers = train_forest(X, Y, None, SETTINGS, ALONE)
     Z = label_features(X, Y, None, SETTINGS, 1)
@@ -76,7 +76,7 @@ class Steps(Reporter):
         return super().step(name, total)
 
 
-def test_trees_trained_side_by_side_are_those_trained_one_after_the_other(problem):
+def test_trees_trained_in_parallel_equal_those_trained_in_sequence(problem):
     expected = train_forest(*problem, None, SETTINGS, ALONE)
     reporter = Steps()
     many = Runtime(threads=9, reporter=reporter)  # three per tree
@@ -84,7 +84,7 @@ def test_trees_trained_side_by_side_are_those_trained_one_after_the_other(proble
     assert reporter.steps == [("label tree", None), ("rankers", 3)]
 
 
-def test_a_given_tree_is_used_as_it_is_and_once(problem):
+def test_a_tree_passed_to_fit_is_used_unchanged(problem):
     X, Y = problem
     given = from_parents([np.arange(12) % 3])
     (ranker,) = train_forest(X, Y, None, SETTINGS, ALONE, tree=given)
@@ -94,7 +94,7 @@ def test_a_given_tree_is_used_as_it_is_and_once(problem):
     assert_same_rankers([ranker], [alone])
 
 
-def test_with_views_there_is_a_flat_or_given_tree_for_each(problem):
+def test_flat_and_given_trees_are_trained_once_per_view(problem):
     views = views_of([[0], [1]], [25, 15])
     rankers = train_forest(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views)
     assert [str(ranker.tree) for ranker in rankers] == ["12", "12"]
@@ -103,7 +103,7 @@ def test_with_views_there_is_a_flat_or_given_tree_for_each(problem):
     assert used[0].max() < 25 <= used[1].min()
 
 
-def test_views_are_taken_in_turn_and_their_scale_is_in_the_weights(problem):
+def test_trees_use_views_in_turn_with_rescaled_weights(problem):
     X, Y = problem
     views = views_of([[0], [1]], [25, 15])
     rankers = train_forest(X, Y, None, SETTINGS, ALONE, views=views)
@@ -130,7 +130,7 @@ def corpus():
 
 
 @pytest.mark.parametrize("tree", ["flat", "4-16-L"])
-def test_trees_with_views_are_models_of_their_own_averaged(corpus, tree):
+def test_trees_with_views_average_independent_models(corpus, tree):
     texts, labels = corpus
     together = treetop.XRLinear(ngrams="word:1|word:2+word:1@9", tree=tree, trees=2, prune_below=0.01)
     together.fit(texts, labels)
@@ -144,13 +144,13 @@ def test_trees_with_views_are_models_of_their_own_averaged(corpus, tree):
     np.testing.assert_allclose(scores, np.mean(means, axis=0), atol=2e-3)
 
 
-def test_a_flat_tree_is_there_once_a_view(corpus):
+def test_a_flat_tree_is_trained_once_per_view(corpus):
     made = treetop.XRLinear(ngrams="word:1|word:2", tree="flat", trees=5).fit(*corpus)
     assert len(made.rankers_) == 2
     assert len(treetop.XRLinear(ngrams="word:1", tree="flat", trees=5).fit(*corpus).rankers_) == 1
 
 
-def test_a_model_with_views_is_saved_loaded_and_explained(corpus, tmp_path):
+def test_a_model_with_views_can_be_saved_loaded_and_explained(corpus, tmp_path):
     made = treetop.XRLinear(ngrams="word:1+word:1-2@9|word:2", tree="4-16-L", trees=3).fit(*corpus)
     made.save(tmp_path / "m")
     again = treetop.load(str(tmp_path / "m"))
@@ -182,7 +182,7 @@ def test_a_forest_averages_its_trees(numpy_docs):
         assert found[row].data[0] == pytest.approx(mean[row, found[row].indices[0]], rel=0.05)
 
 
-def test_few_labels_need_no_tree_and_a_tree_can_be_forced(numpy_docs):
+def test_few_labels_give_a_flat_tree_unless_a_tree_is_set(numpy_docs):
     train = numpy_docs.split("train")
     flat = treetop.XRLinear().fit(train.texts, train.labels)
     assert [ranker.tree.depth for ranker in flat.rankers_] == [1] * len(flat.settings_.views())
@@ -190,7 +190,7 @@ def test_few_labels_need_no_tree_and_a_tree_can_be_forced(numpy_docs):
     assert [str(ranker.tree) for ranker in deep.rankers_] == [f"4-16-{len(deep.classes_)}"]
 
 
-def test_trees_may_see_different_words(encoder, tmp_path):
+def test_trees_can_use_different_ngrams(encoder, tmp_path):
     texts, labels = documents(120)
     settings = {**BRIEF, "encoder": encoder, "tree": "6-L", "trees": 2, "ngrams": "word:1|word:2"}
     model = treetop.XRTransformer(**settings).fit(texts, labels)

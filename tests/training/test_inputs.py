@@ -1,4 +1,4 @@
-"""What `fit` takes: labels in many forms, matrices instead of texts, and what is refused."""
+"""Arguments of `fit`: forms of labels, matrices instead of texts, and errors."""
 
 import numpy as np
 import pandas as pd
@@ -15,30 +15,30 @@ LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["b
 
 
 NAMES = ["b", "a", "b"]
-ONE_EACH = [[0, 1], [1, 0], [0, 1]]
+SINGLE_LABELS = [[0, 1], [1, 0], [0, 1]]
 
 
 @pytest.mark.parametrize(
     ("y", "label_names", "classes", "expected"),
     [
-        ([["b"], ["a"], ["b"]], None, ["a", "b"], ONE_EACH),
+        ([["b"], ["a"], ["b"]], None, ["a", "b"], SINGLE_LABELS),
         ([("b", "a"), (), {"b"}], None, ["a", "b"], [[1, 1], [0, 0], [0, 1]]),
         ([["b", "b"], ["a"], []], None, ["a", "b"], [[0, 1], [1, 0], [0, 0]]),
-        ([iter(["b"]), iter(["a"]), iter(["b"])], None, ["a", "b"], ONE_EACH),
-        (np.array(NAMES), None, ["a", "b"], ONE_EACH),
-        (np.array(NAMES, dtype=object), None, ["a", "b"], ONE_EACH),
-        (pd.Series(NAMES), None, ["a", "b"], ONE_EACH),
-        (np.array([7, 3, 7]), None, [3, 7], ONE_EACH),
-        (np.array([True, False, True]), None, [False, True], ONE_EACH),
-        (np.array(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
-        (np.array(ONE_EACH), None, ["0", "1"], ONE_EACH),
-        (sp.coo_matrix(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
-        (pd.DataFrame(ONE_EACH), ["x", "y"], ["x", "y"], ONE_EACH),
+        ([iter(["b"]), iter(["a"]), iter(["b"])], None, ["a", "b"], SINGLE_LABELS),
+        (np.array(NAMES), None, ["a", "b"], SINGLE_LABELS),
+        (np.array(NAMES, dtype=object), None, ["a", "b"], SINGLE_LABELS),
+        (pd.Series(NAMES), None, ["a", "b"], SINGLE_LABELS),
+        (np.array([7, 3, 7]), None, [3, 7], SINGLE_LABELS),
+        (np.array([True, False, True]), None, [False, True], SINGLE_LABELS),
+        (np.array(SINGLE_LABELS), ["x", "y"], ["x", "y"], SINGLE_LABELS),
+        (np.array(SINGLE_LABELS), None, ["0", "1"], SINGLE_LABELS),
+        (sp.coo_matrix(SINGLE_LABELS), ["x", "y"], ["x", "y"], SINGLE_LABELS),
+        (pd.DataFrame(SINGLE_LABELS), ["x", "y"], ["x", "y"], SINGLE_LABELS),
         (np.array([[0.5, 0], [0, 2]]), ["x", "y"], ["x", "y"], [[0.5, 0], [0, 2]]),
         (np.array([[1, 0, 0], [0, 1, 0]]), list("xyz"), list("xyz"), [[1, 0, 0], [0, 1, 0]]),
     ],
 )
-def test_labels_in_many_forms_are_one_matrix_and_its_names(y, label_names, classes, expected):
+def test_all_forms_of_labels_are_converted_to_a_matrix_and_names(y, label_names, classes, expected):
     Y, names = read_labels(y, label_names)
     assert names.tolist() == classes
     assert (type(Y), Y.dtype) == (sp.csr_matrix, np.float32)
@@ -62,15 +62,15 @@ def test_labels_in_many_forms_are_one_matrix_and_its_names(y, label_names, class
         ([[3]], None, "Unknown label type: label 3 is of type int, not a string"),
     ],
 )
-def test_labels_that_cannot_be_read_are_explained(y, label_names, message):
+def test_invalid_labels_are_explained(y, label_names, message):
     with pytest.raises(TreetopError) as error:
         read_labels(y, label_names)
     assert str(error.value) == message
 
 
-def test_weights_are_what_each_document_counts_for():
+def test_document_weights_are_read_as_float32():
     assert read_weights(None, 3) is None
-    assert read_weights([1, 1, 1], 3) is None  # all count the same
+    assert read_weights([1, 1, 1], 3) is None  # all weights are 1
     weights = read_weights(np.array([[2], [0], [0.5]]), 3)
     assert (weights.dtype, weights.tolist()) == (np.float32, [2, 0, 0.5])
     assert read_weights([2, 2], 2).tolist() == [2, 2]
@@ -85,7 +85,7 @@ def test_weights_are_what_each_document_counts_for():
         ([0, 0, 0], "sample_weight: every weight is zero"),
     ],
 )
-def test_weights_that_cannot_be_are_explained(weights, message):
+def test_invalid_document_weights_are_explained(weights, message):
     with pytest.raises(TreetopError) as error:
         read_weights(weights, 3)
     assert str(error.value) == message
@@ -99,19 +99,19 @@ def test_weights_that_cannot_be_are_explained(weights, message):
         (np.ones((2, 2)), "2 documents but labels for 3: inconsistent numbers of samples"),
     ],
 )
-def test_documents_and_labels_must_fit(X, message):
+def test_numbers_of_documents_and_labels_must_agree(X, message):
     with pytest.raises(TreetopError) as error:
         check_rows(features(dense=X), sp.csr_matrix((3, 2)))
     assert str(error.value) == message
 
 
-def test_a_matrix_of_labels_with_names():
+def test_fit_accepts_a_label_matrix_with_names():
     Y = sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 0]]))
     model = treetop.XRLinear(min_df=1).fit(["a b", "c d", "a e"], Y, label_names=["ab", "cd"])
     assert model.predict(["c d"], k=1)[0][0][0] == "cd"
 
 
-def test_matrices_instead_of_texts(rng):
+def test_fit_accepts_feature_matrices(rng):
     X = rng.random((40, 6))
     y = np.where(X[:, 0] > X[:, 1], "left", "right")
     exactly = {"lambda_": 0.01, "tolerance": 1e-6, "passes": 10_000}
@@ -131,19 +131,19 @@ def test_documents_without_labels_are_negatives():
     assert without.predict(["grey fog"], k=1)[0] == [("fruit", pytest.approx(0.54, abs=0.01))]
 
 
-def test_relevance_and_duplicates_in_a_line():
+def test_duplicate_labels_of_a_document_count_once():
     model = treetop.XRLinear().fit(TEXTS, [[*line, line[0]] for line in LABELS])
     plain = treetop.XRLinear().fit(TEXTS, LABELS)
     assert model.predict(TEXTS) == plain.predict(TEXTS)
 
 
-def test_a_label_that_never_occurs_is_kept_and_ranks_last():
+def test_a_label_without_documents_is_kept_and_ranks_last():
     Y = sp.csr_matrix(np.array([[1, 0, 0], [0, 1, 0]] * 10))
     model = treetop.XRLinear().fit(["a", "b"] * 10, Y, label_names=["a", "b", "never"])
     assert [name for name, _ in model.predict(["a"], k=3)[0]][-1] == "never"
 
 
-def test_score_takes_the_matrix_that_fit_took():
+def test_score_accepts_the_same_labels_as_fit():
     texts, names = ["red sky", "blue sea", "red sea"] * 4, ["r", "b"]
     Y = sp.csr_matrix(np.array([[1, 0], [0, 1], [1, 0]] * 4, np.float32))
     model = treetop.XRLinear().fit(texts, Y, label_names=names)
@@ -160,7 +160,7 @@ def test_integer_labels_are_found_by_number_and_by_name(tmp_path):
             assert str(one.predict(["red sky"], k=1, allow=allow)[0][0][0]) == "3"
 
 
-def test_labels_as_a_series_as_iterators_and_with_line_breaks():
+def test_labels_as_an_array_or_as_iterators():
     texts = ["red sky", "blue sea"] * 4
     one = treetop.XRLinear().fit(texts, np.array(["r", "b"] * 4, dtype=object))
     assert one.predict(["red sky"])[0][0][0] == "r"
@@ -170,7 +170,7 @@ def test_labels_as_a_series_as_iterators_and_with_line_breaks():
         treetop.XRLinear().fit(texts, np.array(["r\nx", "b"] * 4))
 
 
-def test_dimensions_that_disagree(rng):
+def test_features_at_prediction_must_match_training(rng):
     model = treetop.XRLinear().fit(rng.random((10, 3)), np.arange(10) % 2)
     with pytest.raises(TreetopError, match="X has 4 features, but XRLinear is expecting 3"):
         model.predict(rng.random((1, 4)))

@@ -1,4 +1,4 @@
-"""Resuming a training: after a change of settings, after a kill, in the folder of an earlier run."""
+"""Resuming training: after a change of settings, after a kill, in an existing folder."""
 
 import os
 import random
@@ -15,8 +15,8 @@ from treetop.errors import TreetopError
 STAGES = ["text-features", "first-tree", "tokens", "level-1", "level-2", "rankers"]
 
 
-def done_again(folder, fit):
-    """Names of the stages whose files `fit` wrote anew."""
+def repeated_stages(folder, fit):
+    """Return the stages whose files `fit` wrote again."""
     before = {name: (folder / f"{name}.safetensors").stat().st_mtime_ns for name in STAGES}
     fit()
     return [
@@ -24,7 +24,7 @@ def done_again(folder, fit):
     ]
 
 
-def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
+def test_a_changed_setting_repeats_exactly_the_stages_that_depend_on_it(encoder, tmp_path):
     folder = tmp_path / "run"
 
     def fit(**changes):
@@ -45,11 +45,11 @@ def test_a_changed_setting_reruns_exactly_what_depends_on_it(encoder, tmp_path):
     ]
     for changes, expected in cases:
         fit()
-        again = done_again(folder, lambda changes=changes: fit(**changes))
+        again = repeated_stages(folder, lambda changes=changes: fit(**changes))
         assert again == (expected or []), changes
 
 
-def test_trees_that_see_the_same_words_in_other_groups_are_trained_again(encoder, tmp_path):
+def test_changing_which_tree_uses_which_ngrams_repeats_the_rankers(encoder, tmp_path):
     texts, labels = documents()
     settings = {"encoder": encoder, **BRIEF, "fine_tune": False, "trees": 2}
     apart = treetop.XRTransformer(**settings, ngrams="word:1|char:3")
@@ -59,7 +59,7 @@ def test_trees_that_see_the_same_words_in_other_groups_are_trained_again(encoder
     assert whole.fit(texts, labels, run=tmp_path / "run", resume=True).predict(texts[:9]) == fresh
 
 
-def test_another_encoder_at_the_same_place_is_noticed(tmp_path):
+def test_a_replaced_encoder_is_detected(tmp_path):
     folder, place = tmp_path / "run", tmp_path / "encoder"
     save_encoder(place)
     model = treetop.XRTransformer(encoder=str(place), **BRIEF, fine_tune=False)
@@ -72,7 +72,7 @@ def test_another_encoder_at_the_same_place_is_noticed(tmp_path):
     assert (folder / "embedding.safetensors").stat().st_mtime_ns != written
 
 
-def test_an_earlier_run_is_continued_or_overwritten_as_asked(encoder, tmp_path, monkeypatch):
+def test_an_existing_run_is_resumed_or_overwritten(encoder, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     model = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents(), run=folder)
     with pytest.raises(TreetopError, match="this run began on other data"):
@@ -80,7 +80,7 @@ def test_an_earlier_run_is_continued_or_overwritten_as_asked(encoder, tmp_path, 
     written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
     with monkeypatch.context() as patched:
-        patched.setattr("treetop.estimators.read_documents", None)  # asked before any work is done
+        patched.setattr("treetop.estimators.read_documents", None)  # checked before any work is done
         with pytest.raises(TreetopError, match=r"holds an earlier run.*resume=True.*overwrite=True"):
             model.fit(*documents(60), run=folder)
         with pytest.raises(TreetopError, match="resume or overwrite, not both"):
@@ -112,7 +112,7 @@ treetop.XRTransformer(**settings).fit(
 
 
 def train(start_process, folder, encoder, model):
-    """A process that trains, once it has begun."""
+    """Start a process that trains, and wait until it has begun."""
     process = start_process(
         [sys.executable, "-c", SCRIPT, str(folder), encoder, str(model)],
         stdout=subprocess.PIPE,
@@ -123,7 +123,7 @@ def train(start_process, folder, encoder, model):
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments_it_ends_with_the_same_model(encoder, tmp_path, start_process):
+def test_a_run_killed_at_random_moments_ends_with_the_same_model(encoder, tmp_path, start_process):
     assert train(start_process, tmp_path / "whole", encoder, tmp_path / "a").wait() == 0
     chosen = random.Random(7)
     kills = 0

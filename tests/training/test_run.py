@@ -1,4 +1,4 @@
-"""The folder of a run: continued or overwritten as asked, and nothing of anybody else's deleted."""
+"""The folder of a run: resumed or overwritten, without deleting foreign files."""
 
 import json
 import os
@@ -19,7 +19,7 @@ def contents(folder):
 
 
 def train(folder, data=DATA, **options):
-    """A run of two stages; the values that they made or read back."""
+    """Run two stages; return the values that they computed or read."""
     run = Run(folder, data, **options)
     made = [
         run.stage(
@@ -38,11 +38,11 @@ def folder(tmp_path):
     return tmp_path / "run"
 
 
-def test_run_json_names_treetop(folder):
+def test_run_json_identifies_treetop(folder):
     assert json.loads((folder / "run.json").read_text()) == {"treetop": 1, "data": DATA}
 
 
-def test_an_earlier_run_asks(folder):
+def test_an_existing_run_requires_resume_or_overwrite(folder):
     before = contents(folder)
     with pytest.raises(TreetopError) as error:
         Run(folder, DATA)
@@ -53,14 +53,14 @@ def test_an_earlier_run_asks(folder):
     assert contents(folder) == before
 
 
-def test_resume_reads_stages_back_and_overwrite_makes_them_again(folder):
+def test_resume_reads_stages_and_overwrite_repeats_them(folder):
     made = train(folder, resume=True)
     assert train(folder, resume=True) == made
     assert train(folder, overwrite=True) != made
 
 
 @pytest.mark.parametrize("options", [{}, {"resume": True}, {"overwrite": True}])
-def test_a_new_or_an_empty_folder_needs_no_answer(tmp_path, options):
+def test_new_and_empty_folders_need_neither_resume_nor_overwrite(tmp_path, options):
     train(tmp_path / "new" / "run", **options)
     (tmp_path / "empty").mkdir()
     train(tmp_path / "empty", **options)
@@ -71,7 +71,7 @@ def test_a_new_or_an_empty_folder_needs_no_answer(tmp_path, options):
     assert set(contents(tmp_path / "killed")) == set(contents(tmp_path / "empty"))
 
 
-def test_both_answers_are_one_too_many(folder):
+def test_resume_and_overwrite_exclude_each_other(folder):
     before = contents(folder)
     for place in (folder, None):
         with pytest.raises(TreetopError, match="resume or overwrite, not both"):
@@ -79,7 +79,7 @@ def test_both_answers_are_one_too_many(folder):
     assert contents(folder) == before
 
 
-def test_a_run_of_an_earlier_version_is_known(folder):
+def test_runs_of_earlier_versions_are_recognized(folder):
     (folder / "run.json").write_text(json.dumps({"data": DATA}) + "\n")
     made = train(folder, resume=True)
     with pytest.raises(TreetopError, match="holds an earlier run"):
@@ -88,7 +88,7 @@ def test_a_run_of_an_earlier_version_is_known(folder):
     assert json.loads((folder / "run.json").read_text())["treetop"] == 1
 
 
-def test_other_data_is_overwritten_and_not_resumed(folder):
+def test_a_run_on_other_data_cannot_be_resumed(folder):
     before = contents(folder)
     with pytest.raises(TreetopError, match="began on other data: give that data, or start again"):
         train(folder, OTHER, resume=True)
@@ -112,7 +112,7 @@ def test_other_data_is_overwritten_and_not_resumed(folder):
         f'{{"data": "{DATA}", "name": "mine"}}',
     ],
 )
-def test_a_folder_that_is_not_a_run_survives(tmp_path, facts, options):
+def test_a_folder_that_is_not_a_run_is_left_unchanged(tmp_path, facts, options):
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "tokens.safetensors").write_bytes(b"mine")
@@ -139,7 +139,7 @@ def test_a_folder_that_is_not_a_run_survives(tmp_path, facts, options):
         "tokens.safetensors.part",
     ],
 )
-def test_a_file_added_to_a_run_survives(folder, name):
+def test_foreign_files_in_a_run_are_never_deleted(folder, name):
     (folder / name).write_text("mine")
     before = contents(folder)
     with pytest.raises(TreetopError) as error:
@@ -147,12 +147,12 @@ def test_a_file_added_to_a_run_survives(folder, name):
     message = f"holds {name}, which treetop did not write: choose another folder or move it"
     assert str(error.value) == f"{folder}: {message}"
     assert contents(folder) == before
-    # to resume deletes nothing
+    # resuming deletes nothing
     train(folder, resume=True)
     assert contents(folder) == before
 
 
-def test_a_folder_added_to_a_run_survives(folder):
+def test_foreign_folders_in_a_run_are_never_deleted(folder):
     (folder / "rankers.safetensors").mkdir()
     (folder / "rankers.safetensors" / "mine").write_text("mine")
     with pytest.raises(TreetopError, match=r"holds rankers\.safetensors, which treetop did not write"):
@@ -160,7 +160,7 @@ def test_a_folder_added_to_a_run_survives(folder):
     assert (folder / "rankers.safetensors" / "mine").read_text() == "mine"
 
 
-def test_what_a_kill_left_is_removed(folder):
+def test_incomplete_files_of_a_killed_run_are_removed(folder):
     for name in (".level-3.safetensors.part", ".run.json.part", ".history.jsonl.part"):
         (folder / name).write_text("cut sh")
     train(folder, overwrite=True)
@@ -182,7 +182,7 @@ def test_nothing_is_deleted_through_a_symbolic_link(folder):
     assert (folder / "rankers.safetensors").is_symlink()
 
 
-def test_a_file_in_place_of_the_folder_is_one_line(tmp_path):
+def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "run").write_text("mine")
     for options in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(TreetopError, match="cannot be used for a run"):

@@ -1,4 +1,4 @@
-"""The stages of a training: what each reads, and what it hands to the next."""
+"""The stages of training and what they pass on."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class Names(Reporter):
         return super().step(name, total)
 
 
-def test_where_all_nodes_are_learned_on_none_are_predicted(encoder):
+def test_no_nodes_are_predicted_when_training_on_all_nodes(encoder):
     steps = {}
     for which in ("all", "beam"):
         report = Names()
@@ -26,13 +26,13 @@ def test_where_all_nodes_are_learned_on_none_are_predicted(encoder):
         steps[which] = report.names
     assert "matcher, level 1 of 2" in steps["beam"]
     assert not [name for name in steps["all"] if name.startswith("matcher")]
-    # texts are read while torch and the model are being imported
+    # texts are tokenized while torch and the model are being loaded
     assert (
         steps["all"].index("tokenizer") < steps["all"].index("tokens") < steps["all"].index("encoder")
     )
 
 
-def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
+def test_texts_are_truncated_to_the_positions_of_the_model(tmp_path):
     encoder = save_encoder(tmp_path / "short", max_position_embeddings=8)
     texts, labels = documents()
     texts = [" ".join([text] * 5) for text in texts]
@@ -42,7 +42,7 @@ def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
         model = treetop.XRTransformer(**settings).fit(texts, labels, run=run)
         assert model.encoder_.max_length == 8
         assert np.diff(read_arrays(run / "shorter-tokens.safetensors")["ptr"]).max() == 8
-        # the first and the last token are the tokenizer's own
+        # the tokenizer adds the first and the last token
         seen = [" ".join(text.split()[:6]) for text in texts[:4]]
         vectors = model.encoder_.embed_texts(texts[:4])
         np.testing.assert_array_equal(vectors, model.encoder_.embed_texts(seen))
@@ -52,7 +52,7 @@ def test_a_model_with_fewer_places_than_its_tokenizer_says_reads_less(tmp_path):
         assert again == written
 
 
-def test_a_share_of_the_heads_scores_is_in_the_labels(encoder, fitted):
+def test_head_share_is_part_of_the_scores_of_the_labels(encoder, fitted):
     without = treetop.XRTransformer(encoder=encoder, **BRIEF, head_share=0.0).fit(*documents())
     texts = documents(20, seed=3)[0]
     assert not same(fitted.predict_scores(texts, 5), without.predict_scores(texts, 5))
@@ -61,7 +61,7 @@ def test_a_share_of_the_heads_scores_is_in_the_labels(encoder, fitted):
         np.testing.assert_allclose(cells, np.float32(0.85) * own, rtol=1e-5)
 
 
-def test_labels_left_to_the_ranker_have_no_head(encoder):
+def test_head_share_has_no_effect_if_labels_are_not_fine_tuned(encoder):
     coarse = {**BRIEF, "first_tree": "6", "budget": "8 steps"}
     with_share, without = (
         treetop.XRTransformer(encoder=encoder, **coarse, head_share=share).fit(*documents())

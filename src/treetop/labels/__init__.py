@@ -1,1 +1,1 @@
-"""Labels: names, features, trees, relevance at every level."""
+"""Labels: their names, features, trees and relevance at every level."""

@@ -1,4 +1,4 @@
-"""Labels as columns, matched by name: the one place where a label name becomes a column number."""
+"""Alignment of labels with the columns of a matrix, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def align(
     unseen: bool = True,
     input_name: str = "labels",
 ) -> sp.csr_matrix:
-    """Labels as a matrix whose columns are in the order of `classes`.
+    """Convert labels to a matrix whose columns are in the order of `classes`.
 
     Names are compared as strings: the integer 3, ``np.int64(3)`` and ``"3"`` are the same label.
 
@@ -32,18 +32,19 @@ def align(
     classes : iterable of names
         Names of the L columns to return, in order.
     columns : iterable of names, optional
-        Names of the columns of a matrix `y`. Without them, a matrix must have L columns, which are
-        taken to be in the order of `classes`.
+        Names of the columns of a matrix `y`. If omitted, the matrix must have L columns in the order
+        of `classes`.
     unseen : bool
-        Whether labels that are not among `classes` are kept. If so, those that occur follow the L
-        columns, sorted by name.
+        Whether to keep labels that are not among `classes`. Those that occur follow the L columns,
+        sorted by name.
     input_name : str
-        What error messages call `y`.
+        Name of `y` in error messages.
 
     Returns
     -------
-    float32 CSR matrix of shape (N, L'), where L' is L unless unseen labels follow
-        Stored values are those of a matrix `y`, or 1.
+    CSR matrix of shape (N, L'), float32
+        L' is L plus the number of unseen labels that are kept. Values are those of the matrix `y`,
+        or 1.
     """
     if y is None:
         raise TreetopError("requires y to be passed, but the target y is None")
@@ -52,7 +53,7 @@ def align(
     if is_label_matrix(y):
         return reordered(label_matrix(y), known, columns, unseen, input_name)
     if columns is not None:
-        raise TreetopError(f"{input_name}: columns= is for a matrix, not for lists of label names")
+        raise TreetopError(f"{input_name}: columns= applies to a matrix, not to lists of label names")
     lines = name_lists(y)
     Y = known.extended(lines).encode(lines)
     return Y if unseen else Y[:, : len(known)]
@@ -61,9 +62,9 @@ def align(
 def align_with_scores(
     y_true: Any, width: int, classes: Iterable[object] | None, columns: Iterable[object] | None
 ) -> sp.csr_matrix:
-    """True labels in the order of the `width` columns of the scores, unseen labels last.
+    """Align true labels with the `width` columns of a score matrix; unseen labels come last.
 
-    Without `classes`, `y_true` is a matrix whose columns are in that order.
+    Without `classes`, `y_true` must be a matrix whose columns are in the order of the scores.
     """
     y_true = as_labels(y_true)
     if classes is None:
@@ -84,7 +85,7 @@ def align_with_scores(
 
 
 def columns_of(names: Iterable[object], classes: Vocabulary) -> np.ndarray:
-    """Column numbers, int64, of label names; a name that is not among `classes` is an error."""
+    """Return the column number (int64) of each label name; an unknown name is an error."""
     numbers = classes.numbers
     names = list(names)
     for name in names:
@@ -94,20 +95,20 @@ def columns_of(names: Iterable[object], classes: Vocabulary) -> np.ndarray:
 
 
 def vocabulary(names: Iterable[object]) -> Vocabulary:
-    """Names of any type as strings, in the same order; a name that occurs twice is an error."""
-    made = Vocabulary(map(str, names))
-    made.numbers  # noqa: B018 - raises if a name occurs twice
-    return made
+    """Return names of any type as a vocabulary of strings; duplicate names are an error."""
+    unique = Vocabulary(map(str, names))
+    unique.numbers  # noqa: B018 - raises if a name occurs twice
+    return unique
 
 
 def name_lists(y: Iterable[Iterable[object]]) -> list[list[str]]:
-    """The label names of each document, as strings."""
+    """Return the label names of each document as strings."""
     one_label_each = isinstance(y, np.ndarray) and all(map(is_name, y))
     return [names_in([line] if one_label_each else line, number) for number, line in enumerate(y)]
 
 
 def names_in(line: Iterable[object], document: int) -> list[str]:
-    """The label names of one document, as strings."""
+    """Return the label names of one document as strings."""
     if isinstance(line, str | bytes):
         raise not_a_list(line, document)
     try:
@@ -124,7 +125,7 @@ def names_in(line: Iterable[object], document: int) -> list[str]:
 
 
 def is_name(label: object) -> bool:
-    """Whether something can be the name of a label: a string or a number."""
+    """Whether an object is a valid label name: a string or a number."""
     return isinstance(label, str | Real | np.bool_)
 
 
@@ -135,7 +136,7 @@ def reordered(
     unseen: bool,
     input_name: str,
 ) -> sp.csr_matrix:
-    """Y with its columns, called `columns`, moved to where `known` has them."""
+    """Permute the columns of Y, whose names are `columns`, into the order of `known`."""
     width = Y.shape[1]
     if columns is None:
         if width != len(known):
@@ -149,8 +150,8 @@ def reordered(
         raise TreetopError(f"{input_name}: {width} columns, but columns= has {len(names)} names")
     occurring = [[names[column] for column in np.unique(Y.indices)]]
     order = known.extended(occurring) if unseen else known
-    place = np.array([order.numbers.get(name, -1) for name in names], np.int64)
+    position = np.array([order.numbers.get(name, -1) for name in names], np.int64)
     cells = Y.tocoo()
-    kept = place[cells.col] >= 0
-    positions = (cells.row[kept], place[cells.col[kept]])
+    kept = position[cells.col] >= 0
+    positions = (cells.row[kept], position[cells.col[kept]])
     return sp.csr_matrix((cells.data[kept], positions), shape=(Y.shape[0], len(order)))

@@ -11,7 +11,7 @@ from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
 
-VALUES_A_TASK = 1 << 22
+VALUES_PER_TASK = 1 << 22
 
 
 def pifa(
@@ -23,12 +23,12 @@ def pifa(
     largest: int | None = None,
     weights: np.ndarray | None = None,
 ) -> Features:
-    """Z_l = v_l / ‖v_l‖ with v_l = Σ_{i: y_il = 1} Φ(x_i), the paper's equation for PIFA.
+    """Compute Z_l = v_l / ‖v_l‖ with v_l = Σ_{i: y_il = 1} Φ(x_i), the paper's equation 4.
 
-    A relevance other than 1, and a document's weight, multiply its Φ(x_i).
-    With `normalize_rows`, rows of Y are first scaled to length 1, as PECOS does: a document with many
-    labels then says less about each. With `largest`, only so many of a label's largest sparse
-    features are kept.
+    `X` has the features of N documents, `Y` has shape (N, L). A relevance other than 1, and the
+    document's weight (`weights`, float32), multiply Φ(x_i). With `normalize_rows`, the rows of Y are
+    first scaled to unit length, as PECOS does, so that a document with many labels contributes less to
+    each. `largest` limits the number of sparse features per label to the largest.
     """
     members = sp.csr_matrix(Y.T, dtype=np.float32)
     if normalize_rows:
@@ -45,15 +45,15 @@ def pifa(
 def unit_sums(
     groups: sp.csr_matrix, rows: sp.csr_matrix, squares: np.ndarray, threads: int, largest: int | None
 ) -> tuple[sp.csr_matrix, np.ndarray]:
-    """``groups @ rows``, rows scaled to length 1 together with another half, and the scales.
+    """Compute ``groups @ rows``, scaled to unit length together with a dense half, and the scales.
 
-    `squares` are the squared lengths of the other half. Columns are not sorted within a row.
+    `squares` are the squared lengths of the dense half. Column indices are not sorted within a row.
     """
     scales = np.ones(groups.shape[0], np.float32)
     groups = raw_csr(groups.data, groups.indices, groups.indptr, groups.shape)
     sizes = np.diff(rows.indptr)[groups.indices]
     work_until = np.concatenate([[0], np.cumsum(sizes)])[groups.indptr]
-    edges = np.searchsorted(work_until, np.arange(0, work_until[-1], VALUES_A_TASK)[1:])
+    edges = np.searchsorted(work_until, np.arange(0, work_until[-1], VALUES_PER_TASK)[1:])
     edges = np.unique(np.concatenate([[0], edges, [groups.shape[0]]]))
     room = np.minimum(np.diff(work_until), rows.shape[1])
 
@@ -86,7 +86,7 @@ def unit_sums(
 
 
 def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
-    """Z with only the `largest` largest values of each sparse row."""
+    """Keep only the `largest` largest values of each sparse row of Z; None keeps all."""
     matrix = Z.sparse
     if largest is None or matrix.nnz == 0 or np.diff(matrix.indptr).max() <= largest:
         return Z
@@ -99,7 +99,7 @@ def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
 
 
 def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -> sp.csr_matrix:
-    """Rows `first` to `last` with only their `largest` largest values."""
+    """Return the rows from `first` to `last` with only their `largest` largest values."""
     room = int(np.minimum(np.diff(matrix.indptr[first : last + 1]), largest).sum())
     indices, data = np.empty(room, np.int32), np.empty(room, np.float32)
     indptr = np.zeros(last - first + 1, np.int64)
@@ -110,7 +110,8 @@ def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -
 
 
 def stacked(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
-    """Consecutive rows as one matrix."""
+    """Stack blocks of consecutive rows."""
     sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-    data, indices = (np.concatenate([getattr(p, name) for p in parts]) for name in ("data", "indices"))
+    data = np.concatenate([part.data for part in parts])
+    indices = np.concatenate([part.indices for part in parts])
     return raw_csr(data, indices, np.append(0, np.cumsum(sizes)), (sizes.size, parts[0].shape[1]))

@@ -1,4 +1,4 @@
-"""Labels and relevance pushed up the tree: Y[t], R[t] and R̂[t]."""
+"""Labels and relevance aggregated up the tree: Y[t], R[t] and R̂[t]."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from treetop.labels.tree import Tree
 
 
 def binarize(matrix: sp.csr_matrix) -> sp.csr_matrix:
-    """1 where there is a value."""
+    """Replace every stored value by 1."""
     return sp.csr_matrix((np.ones_like(matrix.data), matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def in_tree_order(Y: sp.csr_matrix, tree: Tree) -> sp.csr_matrix:
-    """Y[D]: columns of Y as nodes of level D."""
+    """Return Y[D]: the columns of Y in the order of the nodes of level D."""
     moved = sp.csr_matrix((Y.data, tree.node_of[Y.indices], Y.indptr), shape=Y.shape)
     moved.sort_indices()
     return moved
 
 
 def coarser_relevance(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
-    """R[t] = R[t+1] C[t+1]."""
+    """Compute R[t] = R[t+1] C[t+1], the paper's equation 6."""
     return sp.csr_matrix(R @ C)
 
 
 def normalized_relevance(R: sp.csr_matrix) -> sp.csr_matrix:
-    """R̂[t] at positives: each row divided by its sum. Negatives, α, are the solver's business."""
+    """Compute R̂[t] of the positives: each row divided by its sum. The solver gives negatives α."""
     sums = np.asarray(R.sum(axis=1)).ravel()
     scale = np.repeat(1.0 / np.maximum(sums, 1e-12), np.diff(R.indptr))
     return sp.csr_matrix((R.data * scale, R.indices, R.indptr), shape=R.shape, dtype=np.float32)
 
 
 def coarser_maximum(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
-    """Relevance of a node as the largest of its children's; columns of R are sorted."""
+    """Compute R[t] as the maximum over the children of each node; R[t+1] must have sorted indices."""
     parents = C.indices[R.indices]
     rows = np.repeat(np.arange(R.shape[0]), np.diff(R.indptr))
     begins = np.flatnonzero((np.diff(parents, prepend=-1) != 0) | (np.diff(rows, prepend=-1) != 0))
@@ -43,14 +43,14 @@ def coarser_maximum(R: sp.csr_matrix, C: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def positive_weights(R: sp.csr_matrix, cost_sensitive: bool) -> sp.csr_matrix:
-    """What positives weigh: R̂, or without cost-sensitive learning their own relevance, mostly 1."""
+    """Return the weights of the positives: R̂ if cost-sensitive, otherwise R itself, usually 1."""
     return normalized_relevance(R) if cost_sensitive else R
 
 
 def all_levels(Y: sp.csr_matrix, tree: Tree, cost_sensitive: bool = True) -> list[sp.csr_matrix]:
-    """R[1] … R[D] with R[D] = Y; `binarize` makes Y[t] = binarize(Y[t+1] C[t+1]) of R[t].
+    """Compute R[1] … R[D] from R[D] = Y. ``binarize(R[t])`` is Y[t] of the paper's equation 5.
 
-    Without cost-sensitive learning a node is as relevant as its most relevant label.
+    Without cost-sensitive learning, the relevance of a node is the maximum of its labels'.
     """
     coarser = coarser_relevance if cost_sensitive else coarser_maximum
     levels = [in_tree_order(Y, tree)]

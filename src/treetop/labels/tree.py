@@ -17,13 +17,13 @@ from treetop.labels.pifa import keep_largest
 
 @dataclass(frozen=True)
 class Tree:
-    """Levels 1 to D of nodes; those of level D are the labels.
+    """A tree with nodes on levels 1 to D; the nodes of level D are the labels.
 
-    Nodes of a level are numbered so that siblings are neighbours: the children of node p of level
+    The nodes of a level are numbered so that siblings are consecutive: the children of node p of level
     t - 1 are the nodes ``child_ptr[t-1][p]`` to ``child_ptr[t-1][p+1]`` of level t.
     """
 
-    child_ptr: tuple[np.ndarray, ...]  # int64, one array a level
+    child_ptr: tuple[np.ndarray, ...]  # int64, one array per level
     label_of: np.ndarray  # int64, the label of each node of level D
 
     @property
@@ -56,7 +56,7 @@ class Tree:
         return sp.csr_matrix((np.ones(size, np.float32), parents, np.arange(size + 1)), shape=shape)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name."""
+        """The arrays of the tree by name, for a file."""
         levels = {f"child_ptr.{level}": pointers for level, pointers in enumerate(self.child_ptr)}
         return {"label_of": self.label_of, **levels}
 
@@ -71,30 +71,30 @@ class Tree:
 
 
 def flat(labels: int) -> Tree:
-    """No clusters: every label is a child of the root (one-versus-all)."""
+    """Return a tree without clusters: every label is a child of the root (one-versus-all)."""
     return Tree((np.array([0, labels]),), np.arange(labels))
 
 
 def from_parents(parents: Sequence[np.ndarray]) -> Tree:
-    """The tree given by each node's parent, level by level, the labels' parents last.
+    """Construct a tree from the parent of each node, level by level; the last level is the labels.
 
-    The first level needs no entry: its parent is the root. Nodes may be numbered in any way.
+    The first level needs no entry, because its parent is the root. Nodes may be numbered in any order.
     """
     order = np.zeros(1, np.int64)
     pointers = []
     levels = [np.asarray(level, np.int64) for level in parents]
     if not levels or any(level.size == 0 for level in levels):
-        raise TreetopError("a tree needs at least one level, and no level may be empty")
-    tops = np.zeros(int(levels[0].max()) + 1, np.int64)
-    for number, level in enumerate([tops, *levels]):
+        raise TreetopError("a tree must have at least one level, and no level may be empty")
+    first_level = np.zeros(int(levels[0].max()) + 1, np.int64)
+    for number, level in enumerate([first_level, *levels]):
         if level.min() < 0 or level.max() >= order.size:
             raise TreetopError(
                 f"tree level {number + 1}: a parent must be a number from 0 to {order.size - 1}"
             )
-        place = np.empty(order.size, np.int64)
-        place[order] = np.arange(order.size)
-        following = np.argsort(place[level], kind="stable")
-        counts = np.bincount(place[level], minlength=order.size)
+        position = np.empty(order.size, np.int64)
+        position[order] = np.arange(order.size)
+        following = np.argsort(position[level], kind="stable")
+        counts = np.bincount(position[level], minlength=order.size)
         if (counts == 0).any():
             raise TreetopError(f"tree level {number}: node {order[counts.argmin()]} has no children")
         pointers.append(np.append(0, np.cumsum(counts)))
@@ -103,40 +103,39 @@ def from_parents(parents: Sequence[np.ndarray]) -> Tree:
 
 
 def balanced_tree(Z: Features, sizes: list[int], kmeans: KMeans) -> Tree:
-    """HLT by recursive balanced k-means on label features: siblings differ by at most one in size."""
+    """Build the HLT by recursive balanced k-means: the sizes of siblings differ by at most one."""
     Z = keep_largest(Z, kmeans.largest, kmeans.threads)
     groups = [np.arange(Z.rows)]
     pointers = []
     for level, size in enumerate(sizes):
         parts = np.diff(even_edges(size, len(groups)))
-        how = kmeans._replace(seed=kmeans.seed + level)
-        clusters = balanced_clusters(Z, groups, parts.tolist(), how)
+        seeded = kmeans._replace(seed=kmeans.seed + level)
+        clusters = balanced_clusters(Z, groups, parts.tolist(), seeded)
         pointers.append(np.append(0, np.cumsum(parts)))
-        groups = [cluster for family in clusters for cluster in family]
+        groups = [cluster for siblings in clusters for cluster in siblings]
     return with_label_level(pointers, groups)
 
 
 def free_tree(Z: Features, branching: int, leaf: int, kmeans: KMeans) -> Tree:
-    """HLT by k-means without balance, as in Bonsai. A cluster of up to `leaf` labels is not cut."""
+    """Build the HLT by plain k-means, as in Bonsai; clusters of up to `leaf` labels are not split."""
     Z = keep_largest(Z, kmeans.largest, kmeans.threads)
     groups = [np.arange(Z.rows)]
     pointers: list[np.ndarray] = []
     while max(group.size for group in groups) > leaf:
-        families = []
+        clusters = []
         for number, group in enumerate(groups):
-            cut = [group]
-            if group.size > leaf:
-                how = kmeans._replace(seed=kmeans.seed + 7919 * len(pointers) + number)
-                cut = free_clusters(Z, group, branching, how)
-            families.append(cut)
-        if len(pointers) >= 8 and max(map(len, families)) == 1:
-            break  # labels that no pass can tell apart
-        pointers.append(np.append(0, np.cumsum([len(family) for family in families])))
-        groups = [cluster for family in families for cluster in family]
+            seeded = kmeans._replace(seed=kmeans.seed + 7919 * len(pointers) + number)
+            clusters.append(
+                free_clusters(Z, group, branching, seeded) if group.size > leaf else [group]
+            )
+        if len(pointers) >= 8 and max(map(len, clusters)) == 1:
+            break  # the remaining labels have identical features
+        pointers.append(np.append(0, np.cumsum([len(siblings) for siblings in clusters])))
+        groups = [cluster for siblings in clusters for cluster in siblings]
     return with_label_level(pointers, groups)
 
 
 def with_label_level(pointers: list[np.ndarray], groups: list[np.ndarray]) -> Tree:
-    """Complete the upper levels by the labels themselves."""
+    """Complete the tree with the level of the labels, which `groups` assigns to clusters."""
     pointers = [*pointers, np.append(0, np.cumsum([group.size for group in groups]))]
     return Tree(tuple(pointers), np.concatenate(groups).astype(np.int64))

@@ -1,9 +1,10 @@
-"""Label names and their numbers."""
+"""Label names and their column numbers."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,29 +18,26 @@ class Vocabulary:
 
     def __init__(self, names: Iterable[str]) -> None:
         self.names = list(names)
-        self._numbers: dict[str, int] | None = None
 
     def __len__(self) -> int:
         return len(self.names)
 
-    @property
+    @cached_property
     def numbers(self) -> dict[str, int]:
-        """Number of each name. Made when first asked for: prediction does without."""
-        if self._numbers is None:
-            numbers = {name: number for number, name in enumerate(self.names)}
-            if len(numbers) != len(self.names):
-                twice = next(name for name, count in Counter(self.names).items() if count > 1)
-                raise TreetopError(f"label names must differ from each other: {twice!r} occurs twice")
-            self._numbers = numbers
-        return self._numbers
+        """The number of each name, computed on first use because prediction does not need it."""
+        numbers = {name: number for number, name in enumerate(self.names)}
+        if len(numbers) != len(self.names):
+            duplicate = next(name for name, count in Counter(self.names).items() if count > 1)
+            raise TreetopError(f"label names must differ from each other: {duplicate!r} occurs twice")
+        return numbers
 
     def extended(self, labels: Iterable[Iterable[str]]) -> Vocabulary:
-        """This vocabulary followed by the names in `labels` that it lacks, sorted."""
-        lacking = {name for line in labels for name in line if name not in self.numbers}
-        return Vocabulary([*self.names, *sorted(lacking)])
+        """Return this vocabulary with the unknown names in `labels` appended, sorted."""
+        unknown = {name for line in labels for name in line if name not in self.numbers}
+        return Vocabulary([*self.names, *sorted(unknown)])
 
     def encode(self, labels: Sequence[Iterable[str]]) -> sp.csr_matrix:
-        """Y, N x L, of 0 and 1; duplicate labels of a document count once."""
+        """Return Y, CSR of shape (N, L) with values 0 and 1; duplicate labels count once."""
         numbers = self.numbers
         try:
             rows = [sorted({numbers[name] for name in line}) for line in labels]
@@ -52,7 +50,7 @@ class Vocabulary:
 
 
 def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
-    """All label names that occur, sorted."""
+    """Collect all label names that occur, sorted."""
     names: set[str] = set()
     for number, line in enumerate(labels):
         if isinstance(line, str):
@@ -70,7 +68,7 @@ def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
 
 
 def not_a_list(line: object, document: int) -> TreetopError:
-    """The error for labels of a document that are not a list of names."""
+    """Return the error for a document whose labels are not a list of names."""
     if isinstance(line, str):
         return TreetopError(
             f"labels of document {document} are the string {line!r}: give a list of names"
@@ -81,22 +79,22 @@ def not_a_list(line: object, document: int) -> TreetopError:
 
 
 def as_labels(y: Any) -> Any:
-    """Labels as they are, or as an array if they are a Series, a DataFrame, a tensor or the like."""
+    """Convert a Series, DataFrame, tensor or similar object to an array; return others unchanged."""
     if isinstance(y, list | tuple | np.ndarray) or sp.issparse(y) or not hasattr(y, "__array__"):
         return y
     return np.asarray(y)
 
 
 def is_label_matrix(y: object) -> bool:
-    """Whether labels are given as documents x labels."""
+    """Whether labels are a matrix of shape (documents, labels)."""
     return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
 
 
 def label_matrix(Y: Any) -> sp.csr_matrix:
-    """Y as canonical float32 CSR: no stored zeros, no duplicates, no negative relevance."""
-    made = sp.csr_matrix(Y, dtype=np.float32, copy=True)
-    made.sum_duplicates()
-    made.eliminate_zeros()
-    if made.nnz and (not np.isfinite(made.data).all() or made.data.min() < 0):
+    """Return Y as canonical float32 CSR, without explicit zeros; relevance must not be negative."""
+    canonical = sp.csr_matrix(Y, dtype=np.float32, copy=True)
+    canonical.sum_duplicates()
+    canonical.eliminate_zeros()
+    if not (np.isfinite(canonical.data).all() and (canonical.data >= 0).all()):
         raise TreetopError("label matrix: relevance must be finite and not negative")
-    return made
+    return canonical

@@ -1,1 +1,1 @@
-"""The linear rankers and the search over them."""
+"""Linear rankers on a label tree, and beam search over them."""

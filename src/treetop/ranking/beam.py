@@ -1,4 +1,4 @@
-"""Beam search: the best labels (or nodes of a level) of each document."""
+"""Beam search for the best labels, or nodes of a level, of each document."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from treetop.ranking.scores import ScoreKind
 from treetop.ranking.weights import Weights
 from treetop.runtime import parallel
 
-ROWS_A_TASK = 256
+ROWS_PER_TASK = 256
 NO_MASK = np.empty(0, np.uint8)
 NO_NODES = np.empty(0, np.int64)
 NO_SCORES = np.empty(0, np.float32)
 
 
 class Start(NamedTuple):
-    """Where a search begins: nodes of a level, and what they are worth so far."""
+    """Nodes of a level that a search starts from, by document, with their scores so far."""
 
     level: int = 0
     ptr: np.ndarray = NO_NODES
@@ -32,87 +32,76 @@ ROOT = Start()
 
 
 class SearchPlan(NamedTuple):
-    """What a search is for, and how far it looks."""
+    """Target and limits of a search."""
 
-    depth: int  # level of the nodes to be found
-    beam: int  # nodes followed at each level above
-    top: int  # nodes to be found
+    depth: int  # level of the nodes to return
+    beam: int  # nodes kept at each level above
+    top: int  # nodes to return per document
     score: ScoreKind
-    allowed: np.ndarray = NO_MASK  # uint8 by node: which may be entered; empty: all
-    # Pointers, and the nodes of level `depth` that each document is restricted to: all of them are
-    # scored, whatever the beam. Empty: no such restriction.
+    allowed: np.ndarray = NO_MASK  # uint8 by node: whether it may be visited; empty: all may
+    # Pointers by document, and the nodes of level `depth` to which its search is restricted: they are
+    # all scored, whatever the beam. Empty: no restriction.
     candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES)
     start: Start = ROOT
 
 
 class Nodes(NamedTuple):
-    """Nodes of a level, numbered through all levels, best first in each row."""
+    """Search results: nodes, numbered across all levels, best first in each row."""
 
     nodes: np.ndarray  # int64, documents x top
     scores: np.ndarray  # float32
-    counts: np.ndarray  # int64, how many of a row are filled
+    counts: np.ndarray  # int64, number of results in each row
 
 
 def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
-    """The best nodes of level `plan.depth` for each document."""
+    """Find the best nodes of level `plan.depth` for each document."""
     rows, top = X.rows, plan.top
     for pointers in (plan.candidates[0], plan.start.ptr):
         if pointers.size:
             plan = plan._replace(beam=max(plan.beam, int(np.diff(pointers).max(initial=1))))
     nodes, scores = np.zeros((rows, top), np.int64), np.zeros((rows, top), np.float32)
-    best = Nodes(nodes, scores, np.zeros(rows, np.int64))
+    counts = np.zeros(rows, np.int64)
+    start, score = plan.start, plan.score
 
-    def work(task: tuple[int, int], cancel: np.ndarray) -> None:
-        search_rows(weights, X, plan, task, best, cancel)
+    def search(span: tuple[int, int], cancel: np.ndarray) -> None:
+        first, last = span
+        kernel.search(
+            *X.arrays,
+            first,
+            last,
+            *weights.for_search,
+            start.level,
+            plan.depth,
+            plan.beam,
+            top,
+            weights.largest,
+            score.kind,
+            score.power,
+            score.combine,
+            plan.allowed,
+            weights.parent_of,
+            *plan.candidates,
+            start.ptr,
+            start.nodes,
+            start.scores,
+            nodes[first:last],
+            scores[first:last],
+            counts[first:last],
+            cancel,
+        )
 
     if rows == 1:
-        work((0, 1), np.zeros(1, np.uint8))
+        search((0, 1), np.zeros(1, np.uint8))
     else:
-        parallel.run(work, parallel.ranges(rows, -(-rows // ROWS_A_TASK)), threads)
-    return Nodes(nodes, plan.score.final(scores), best.counts)
+        parallel.run(search, parallel.ranges(rows, -(-rows // ROWS_PER_TASK)), threads)
+    return Nodes(nodes, score.final(scores), counts)
 
 
-def search_rows(
-    weights: Weights,
-    X: Features,
-    plan: SearchPlan,
-    rows: tuple[int, int],
-    out: Nodes,
-    cancel: np.ndarray,
-) -> None:
-    """Search for the documents from ``rows[0]`` to ``rows[1]``, whose part of `out` is filled."""
-    first, last = rows
-    kernel.search(
-        *X.arrays,
-        first,
-        last,
-        *weights.for_search,
-        plan.start.level,
-        plan.depth,
-        plan.beam,
-        plan.top,
-        weights.largest,
-        plan.score.kind,
-        plan.score.power,
-        plan.score.combine,
-        plan.allowed,
-        weights.parent_of,
-        *plan.candidates,
-        plan.start.ptr,
-        plan.start.nodes,
-        plan.start.scores,
-        out.nodes[first:last],
-        out.scores[first:last],
-        out.counts[first:last],
-        cancel,
-    )
-
-
-def to_csr(found: Nodes, columns: int) -> sp.csr_matrix:
-    """Search results as a matrix, the best first in each row."""
-    nodes, scores, counts = found
+def to_csr(results: Nodes, columns: int) -> sp.csr_matrix:
+    """Convert search results to a CSR matrix with the best first in each row."""
+    nodes, scores, counts = results
     shape = (nodes.shape[0], columns)
-    if nodes.shape[0] == 1:  # no masks for a single query, which takes only microseconds itself
+    if nodes.shape[0] == 1:  # a mask would take longer than the search itself
         count = int(counts[0])
         return raw_csr(scores[0, :count], nodes[0, :count], np.array([0, count]), shape)
     filled = np.arange(nodes.shape[1]) < counts[:, None]

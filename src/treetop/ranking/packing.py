@@ -1,6 +1,6 @@
-"""Smaller rankers: the smallest weights dropped, the others in 16 or 8 bits on disk.
+"""Compressed storage of rankers: small weights dropped, the others in 16 or 8 bits.
 
-In memory the search wants its own layout; a packed model is unpacked when it is loaded.
+Beam search uses a different layout, so a packed model is unpacked when it is loaded.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from treetop.errors import TreetopError
 from treetop.kernels.search import WIDTH
 from treetop.labels.tree import Tree
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
+from treetop.runtime.arrays import part, prefixed
 
 STORAGES = ("float32", "float16", "int8")
 BYTES = {"float16": 2, "int8": 1}
 
 
 class Cells(NamedTuple):
-    """All weights of words: a cell each, ordered by cluster, feature and child."""
+    """All weights of sparse features, ordered by cluster, feature and child."""
 
     cluster: np.ndarray
     feature: np.ndarray
@@ -28,63 +29,59 @@ class Cells(NamedTuple):
     value: np.ndarray
 
     def kept(self, mask: np.ndarray) -> Cells:
-        """Some of the cells."""
+        """Return the cells selected by `mask`."""
         return Cells(*(part[mask] for part in self))
 
     def row_starts(self) -> np.ndarray:
-        """Where another feature, or another cluster, begins."""
-        clusters, features = (np.diff(part, prepend=-1) != 0 for part in (self.cluster, self.feature))
-        return np.flatnonzero(clusters | features)
+        """Return the positions at which a new feature or a new cluster begins."""
+        new_cluster = np.diff(self.cluster, prepend=-1) != 0
+        return np.flatnonzero(new_cluster | (np.diff(self.feature, prepend=-1) != 0))
 
 
 def within(sizes: np.ndarray) -> np.ndarray:
-    """0 … n-1 for each size n, one after the other."""
+    """Concatenate 0 … n-1 for each size n."""
     starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.asarray(np.arange(starts.size) - starts)
 
 
 def cells_of(weights: Weights) -> Cells:
-    """The inverse of `assemble`."""
+    """Extract the weights of sparse features: the inverse of `assemble`."""
     feature = np.repeat(np.arange(weights.row_ptr.size - 1), np.diff(weights.row_ptr))
     cluster, place = weights.rows[:, 0].astype(np.int64), weights.rows[:, 1].astype(np.int64)
     listed = place >= 0
     sizes = weights.pairs[place[listed], 0].astype(np.int64)
     at = np.repeat(place[listed] + 1, sizes) + within(sizes)
-    parts = [
-        Cells(
-            np.repeat(cluster[listed], sizes),
-            np.repeat(feature[listed], sizes),
-            weights.pairs[at, 0].astype(np.int64),
-            weights.pairs.view(np.float32)[at, 1],
-        )
-    ]
+    in_pairs = Cells(
+        np.repeat(cluster[listed], sizes),
+        np.repeat(feature[listed], sizes),
+        weights.pairs[at, 0].astype(np.int64),
+        weights.pairs.view(np.float32)[at, 1],
+    )
     full = ~listed
     vectors = -(-np.diff(weights.child_ptr)[cluster[full]] // WIDTH)
     inside = within(vectors)
     values = weights.full[np.repeat(-1 - place[full], vectors) + inside]
     row, lane = np.nonzero(values)
-    parts.append(
-        Cells(
-            np.repeat(cluster[full], vectors)[row],
-            np.repeat(feature[full], vectors)[row],
-            WIDTH * inside[row] + lane,
-            values[row, lane],
-        )
+    in_vectors = Cells(
+        np.repeat(cluster[full], vectors)[row],
+        np.repeat(feature[full], vectors)[row],
+        WIDTH * inside[row] + lane,
+        values[row, lane],
     )
-    made = Cells(*(np.concatenate([getattr(part, name) for part in parts]) for name in Cells._fields))
-    return made.kept(np.lexsort((made.child, made.feature, made.cluster)))
+    cells = Cells(*map(np.concatenate, zip(in_pairs, in_vectors)))
+    return cells.kept(np.lexsort((cells.child, cells.feature, cells.cluster)))
 
 
 def weights_from(cells: Cells, like: Weights, tree: Tree, features: int, threads: int) -> Weights:
-    """Weights of these cells; dense columns and biases as in `like`."""
+    """Assemble weights from cells; dense columns and biases are those of `like`."""
     clusters, width = [], dense_width(like)
     edges = np.searchsorted(cells.cluster, np.arange(like.child_ptr.size))
     for number, (start, end) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
         first, last = like.child_ptr[number : number + 2]
-        found, counts = np.unique(cells.feature[start:end], return_counts=True)
+        distinct, counts = np.unique(cells.feature[start:end], return_counts=True)
         clusters.append(
             ClusterWeights(
-                features=found.astype(np.int32),
+                features=distinct.astype(np.int32),
                 ends=np.cumsum(counts),
                 children=cells.child[start:end].astype(np.int32),
                 values=np.ascontiguousarray(cells.value[start:end], np.float32),
@@ -96,72 +93,69 @@ def weights_from(cells: Cells, like: Weights, tree: Tree, features: int, threads
 
 
 def dense_width(weights: Weights) -> int:
-    """Dense columns of a ranker."""
+    """Return the number of dense columns."""
     return weights.dense.size // max(1, int(weights.child_ptr[-1]))
 
 
 def pack(weights: Weights, storage: str) -> dict[str, np.ndarray]:
-    """Arrays of a packed ranker."""
-    cells = cells_of(weights)
-    starts = cells.row_starts()
-    sizes = np.diff(starts, append=cells.cluster.size)
+    """Convert weights to the arrays of a packed ranker, by name; `storage`: float16 or int8."""
     if weights.largest > np.iinfo(np.uint16).max:
         raise TreetopError("a cluster has more than 65,535 children: it cannot be packed")
-    values, scales = quantized(cells.value, cells.cluster, weights.child_ptr.size - 1, storage)
-    nodes = np.repeat(np.arange(weights.child_ptr.size - 1), np.diff(weights.child_ptr))
-    cluster_of = np.repeat(nodes, dense_width(weights))  # cluster by cluster, as `dense` is
-    dense, dense_scales = quantized(weights.dense, cluster_of, weights.child_ptr.size - 1, storage)
-    return {
-        "packed.cluster_sizes": np.bincount(
-            cells.cluster[starts], minlength=weights.child_ptr.size - 1
-        ),
-        "packed.features": cells.feature[starts].astype(np.int32),
-        "packed.sizes": sizes.astype(np.uint16),
-        "packed.children": cells.child.astype(np.uint16),
-        "packed.values": values,
-        "packed.scales": scales,
-        "packed.dense": dense,
-        "packed.dense_scales": dense_scales,
-        "packed.biases": weights.biases,
-        "packed.child_ptr": weights.child_ptr,
-        "packed.level_ptr": weights.level_ptr,
-        "packed.features_in_all": np.array([weights.row_ptr.size - 1]),
+    cells, clusters = cells_of(weights), weights.child_ptr.size - 1
+    starts = cells.row_starts()
+    values, scales = quantized(cells.value, cells.cluster, clusters, storage)
+    cluster_of_node = np.repeat(np.arange(clusters), np.diff(weights.child_ptr))
+    cluster_of_dense = np.repeat(cluster_of_node, dense_width(weights))
+    dense, dense_scales = quantized(weights.dense, cluster_of_dense, clusters, storage)
+    arrays = {
+        "cluster_sizes": np.bincount(cells.cluster[starts], minlength=clusters),
+        "features": cells.feature[starts].astype(np.int32),
+        "sizes": np.diff(starts, append=cells.cluster.size).astype(np.uint16),
+        "children": cells.child.astype(np.uint16),
+        "values": values,
+        "scales": scales,
+        "dense": dense,
+        "dense_scales": dense_scales,
+        "biases": weights.biases,
+        "child_ptr": weights.child_ptr,
+        "level_ptr": weights.level_ptr,
+        "features_in_all": np.array([weights.row_ptr.size - 1]),
     }
+    return prefixed("packed", arrays)
 
 
 def unpack(arrays: Mapping[str, np.ndarray], tree: Tree, threads: int) -> Weights:
-    """The inverse of `pack`, up to rounding."""
-    found = {name.removeprefix("packed."): np.asarray(value) for name, value in arrays.items()}
-    row_clusters = np.repeat(np.arange(found["cluster_sizes"].size), found["cluster_sizes"])
-    sizes = found["sizes"].astype(np.int64)
+    """Restore weights from the arrays of a packed ranker: the inverse of `pack`, up to rounding."""
+    packed = part(arrays, "packed")
+    row_clusters = np.repeat(np.arange(packed["cluster_sizes"].size), packed["cluster_sizes"])
+    sizes = packed["sizes"].astype(np.int64)
     cluster = np.repeat(row_clusters, sizes)
-    nodes = np.repeat(np.arange(found["child_ptr"].size - 1), np.diff(found["child_ptr"]))
-    width = found["dense"].size // max(1, nodes.size)
     cells = Cells(
         cluster,
-        np.repeat(found["features"], sizes),
-        found["children"],
-        restored(found["values"], found["scales"], cluster),
+        np.repeat(packed["features"], sizes),
+        packed["children"],
+        restored(packed["values"], packed["scales"], cluster),
     )
-    dense = restored(found["dense"], found["dense_scales"], np.repeat(nodes, width))
-    none = np.zeros((0, 2), np.int32)
-    like = Weights(
+    nodes = np.repeat(np.arange(packed["child_ptr"].size - 1), np.diff(packed["child_ptr"]))
+    cluster_of_dense = np.repeat(nodes, packed["dense"].size // max(1, nodes.size))
+    no_pairs = np.zeros((0, 2), np.int32)
+    without_cells = Weights(
         row_ptr=np.zeros(1, np.int64),
-        rows=none,
-        pairs=none,
+        rows=no_pairs,
+        pairs=no_pairs,
         full=np.zeros((0, WIDTH), np.float32),
-        dense=dense,
-        biases=found["biases"],
-        child_ptr=found["child_ptr"],
-        level_ptr=found["level_ptr"],
+        dense=restored(packed["dense"], packed["dense_scales"], cluster_of_dense),
+        biases=packed["biases"],
+        child_ptr=packed["child_ptr"],
+        level_ptr=packed["level_ptr"],
     )
-    return weights_from(cells, like, tree, int(found["features_in_all"][0]), threads)
+    return weights_from(cells, without_cells, tree, int(packed["features_in_all"][0]), threads)
 
 
 def quantized(
     values: np.ndarray, cluster: np.ndarray, clusters: int, storage: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values in fewer bits, and what an eight-bit step is worth in each cluster."""
+    """Convert values to fewer bits; for int8 also return the step size of each cluster."""
     if storage == "float16":
         return values.astype(np.float16), np.zeros(0, np.float32)
     largest = np.zeros(clusters, np.float32)
@@ -171,23 +165,25 @@ def quantized(
 
 
 def restored(values: np.ndarray, scales: np.ndarray, cluster: np.ndarray) -> np.ndarray:
-    """Values as float32."""
-    made = values.astype(np.float32)
-    return made * scales[cluster] if scales.size else made
+    """Convert quantized values back to float32."""
+    floats = values.astype(np.float32)
+    return floats * scales[cluster] if scales.size else floats
 
 
 def packed_bytes(cells: Cells, storage: str) -> int:
-    """What the cells take on disk."""
+    """Return the size of the cells on disk."""
     return cells.row_starts().size * 6 + cells.value.size * (2 + BYTES[storage])
 
 
-def largest_within(cells: list[Cells], room: int, storage: str) -> float:
-    """The smallest threshold at which the weights above it take at most `room` bytes."""
-    sizes = np.sort(np.concatenate([np.abs(one.value) for one in cells]))
-    low, high = 0, sizes.size  # so many of the smallest are dropped
+def largest_within(rankers: list[Cells], room: int, storage: str) -> float:
+    """Return the smallest threshold such that weights of at least that size fit into `room` bytes."""
+    sizes = np.sort(np.concatenate([np.abs(cells.value) for cells in rankers]))
+    low, high = 0, sizes.size  # number of weights to drop
     while low < high:
         middle = (low + high) // 2
-        least = sizes[middle] if middle < sizes.size else np.inf
-        taken = sum(packed_bytes(one.kept(np.abs(one.value) >= least), storage) for one in cells)
-        low, high = (middle + 1, high) if taken > room else (low, middle)
+        kept = (cells.kept(np.abs(cells.value) >= sizes[middle]) for cells in rankers)
+        if sum(packed_bytes(cells, storage) for cells in kept) > room:
+            low = middle + 1
+        else:
+            high = middle
     return float(sizes[low]) if low < sizes.size else float("inf")

@@ -1,4 +1,4 @@
-"""The way from the root to a label: each node's score, taken apart."""
+"""The path from the root to a label, with the parts of each node's score."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from treetop.ranking.weights import Weights
 
 @dataclass(frozen=True)
 class Step:
-    """A node on the way: its raw score is `words` summed + `encoder` + `bias`."""
+    """A node on the path. Its raw score is the sum of `words`, plus `encoder`, plus `bias`."""
 
     level: int
-    node: int  # counted within the level
-    siblings: int  # itself among them
-    words: np.ndarray  # float32, what each of the document's features adds
+    node: int  # number within the level
+    siblings: int  # including itself
+    words: np.ndarray  # float32, contribution of each of the document's sparse features
     encoder: float
     bias: float
     raw: float  # Wᵀx + bias
-    worth: float  # what the raw score counts for in the label's score
+    worth: float  # the raw score after the score transform
 
 
 def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
-    """The nodes from the root to `label`, for the one document in `X`."""
+    """Return the nodes from the root to `label` for the single document in `X`."""
     node, nodes = int(ranker.tree.node_of[label]), []
     for level in range(ranker.tree.depth, 0, -1):
         nodes.append((level, node))
@@ -39,23 +39,23 @@ def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
 
 
 def beams_of(ranker: Ranker, X: Features) -> list[set[int]]:
-    """The nodes (counted within their level) that the search follows above the labels, by level."""
+    """Return the nodes that beam search keeps at each level above the labels, numbered by level."""
     kind, beam = score_kind(ranker.settings.score_transform), ranker.settings.beam
-    found = []
+    beams = []
     for level in range(1, ranker.tree.depth):
         best = beam_search(ranker.weights, X, SearchPlan(level, beam, beam, kind), threads=1)
         before = sum(ranker.tree.sizes[: level - 1])
-        found.append({int(node) - before for node in best.nodes[0, : best.counts[0]]})
-    return found
+        beams.append({int(node) - before for node in best.nodes[0, : best.counts[0]]})
+    return beams
 
 
 def is_reached(steps: list[Step], beams: list[set[int]]) -> bool:
-    """Whether the search comes by a label."""
+    """Whether beam search reaches the label."""
     return all(step.node in beam for step, beam in zip(steps, beams, strict=False))
 
 
 def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind) -> Step:
-    """One node: `node` counts within `level`."""
+    """Return the parts of the score of one node; `node` is its number within `level`."""
     weights = ranker.weights
     number = node + sum(ranker.tree.sizes[: level - 1])
     cluster = int(weights.parent_of[number]) + 1
@@ -71,14 +71,14 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
 
 
 def weights_at(weights: Weights, features: np.ndarray, cluster: int, child: int) -> np.ndarray:
-    """The weight, float32, of each of `features` (int32) for one child of a cluster."""
+    """Return the weight (float32) of each of `features` (int32) for one child of a cluster."""
     values = np.empty(features.size, np.float32)
     lookup.weights_of(*weights.for_search[:5], features, cluster, child, values)
     return values
 
 
 def worth_of(raw: float, kind: ScoreKind) -> float:
-    """What a raw score counts for: the factor, the term or (identity) the score itself."""
+    """Apply the score transform: returns the factor, the summand or, for identity, the raw score."""
     if kind.kind in (search.HINGE, search.ORDERED):
         log = -(max(1.0 - raw, 0.0) ** kind.power)
         if kind.kind == search.ORDERED:
@@ -91,7 +91,7 @@ def worth_of(raw: float, kind: ScoreKind) -> float:
 
 
 def score_of(steps: list[Step], ranker: Ranker) -> float:
-    """The label's score: what the search gives it if it comes by."""
+    """Return the score that beam search gives to the label if it reaches it."""
     kind = score_kind(ranker.settings.score_transform)
     worths = [step.worth for step in steps]
     if kind.combine == search.LAST:

@@ -1,4 +1,4 @@
-"""The linear rankers W[1] … W[D] on the tree: training level by level, and prediction."""
+"""Linear rankers W[1] … W[D] on a label tree: training, level by level, and prediction."""
 
 from __future__ import annotations
 
@@ -22,31 +22,28 @@ from treetop.settings.parts import RankerSettings
 
 
 def shortlist(predicted: sp.csr_matrix | None, positive: sp.csr_matrix | None) -> sp.csr_matrix:
-    """Documents and the clusters whose children they are trained on.
+    """Compute M[t], the paper's equation 8, by cluster: shape (N, K[t-1]).
 
-    The paper's M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), kept by cluster: P[t-1] are the
-    nodes the level above predicts, Y[t-1] the true ones.
+    M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ) has all children of a cluster or none. So it
+    suffices to know the clusters that level t - 1 predicts, P[t-1], or that are true, Y[t-1]; either
+    may be omitted.
     """
-    if predicted is None:
-        assert positive is not None
-        return binarize(positive)
-    if positive is None:
-        return binarize(predicted)
-    return binarize(sp.csr_matrix(binarize(predicted) + binarize(positive)))
+    shortlists = [binarize(matrix) for matrix in (predicted, positive) if matrix is not None]
+    return binarize(sp.csr_matrix(sum(shortlists)))
 
 
 def all_below_root(documents: int) -> sp.csr_matrix:
-    """M[1] by cluster: every document is trained on the root's children."""
+    """Return M[1] by cluster: every document is trained on all children of the root."""
     return sp.csr_matrix(np.ones((documents, 1), np.float32))
 
 
 @dataclass(frozen=True)
 class Ranker:
-    """A tree, its weights and how they are searched."""
+    """A label tree, its weights, and the settings of the search."""
 
     tree: Tree
     weights: Weights
-    settings: RankerSettings  # with everything decided by the tree's depth that was left open
+    settings: RankerSettings  # resolved for the depth of the tree
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
@@ -60,9 +57,10 @@ class Ranker:
         allowed_labels: np.ndarray | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
-        """The best `top` labels of each document, N x L, best first in each row.
+        """Return the scores of the best `top` labels of each document, CSR (N, L), best first.
 
-        `allowed_labels`: only these may be predicted. `candidates`: N x L, only these a document.
+        `allowed_labels` are the only labels that may be predicted; `candidates`, a matrix of shape
+        (N, L), are the only ones for each document.
         """
         labels = self.tree.label_of.size
         leaves = self.weights.child_ptr[-1] - labels
@@ -75,12 +73,12 @@ class Ranker:
             nodes = leaves + self.tree.node_of[candidates.indices]
             plan = plan._replace(candidates=(candidates.indptr.astype(np.int64), nodes))
         best = beam_search(self.weights, X, plan, threads)
-        # Places without a result hold node 0, whatever its name: `to_csr` leaves them out.
-        names = self.tree.label_of[np.maximum(best.nodes - leaves, 0)]
-        return to_csr(Nodes(names, best.scores, best.counts), labels)
+        # Positions without a result hold node 0; `to_csr` drops them.
+        label_numbers = self.tree.label_of[np.maximum(best.nodes - leaves, 0)]
+        return to_csr(Nodes(label_numbers, best.scores, best.counts), labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Tree and weights by name."""
+        """The arrays of tree and weights by name, for a file."""
         return {**self.tree.arrays(), **prefixed("weights", self.weights.arrays)}
 
     @classmethod
@@ -89,7 +87,7 @@ class Ranker:
         return cls(Tree.from_arrays(arrays), Weights(**part(arrays, "weights")), settings)
 
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
-        """Mark these nodes and all above them."""
+        """Return a mask, uint8 by node, of the leaves and all their ancestors."""
         allowed = np.zeros(self.weights.child_ptr[-1], np.uint8)
         while leaves.size:
             allowed[leaves] = 1
@@ -110,10 +108,10 @@ def train_ranker(
     weights: np.ndarray | None = None,
     head: LabelWeights | None = None,
 ) -> Ranker:
-    """Algorithm 2's second loop: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
+    """Run the second loop of Algorithm 2: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
 
-    `weights`: what each document counts for, 1 if None. `head`: a score of each label that gets
-    `head_share` of the last level's.
+    `weights` are the weights of the documents; None: all 1. `head` is another linear score of each
+    label, whose share of the final score is `head_share`.
     """
     settings = auto.for_depth(settings, tree.depth)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
@@ -132,14 +130,14 @@ def train_ranker(
             name=f"ranker, level {level} of {tree.depth}",
             document_weights=weights,
         )
-        if level == tree.depth:
-            clusters += solved if head is None else with_share(solved, tree, head, settings.head_share)
-            break
+        if level == tree.depth and head is not None:
+            solved = with_share(solved, tree, head, settings.head_share)
         clusters += solved
-        P = None
-        if settings.shortlist != "true":
-            P = predicted_nodes(clusters, X, tree, level, settings, threads=threads)
-        M = shortlist(P, None if settings.shortlist == "beam" else R)
+        if level < tree.depth:
+            P = None
+            if settings.shortlist != "true":
+                P = predicted_nodes(clusters, X, tree, level, settings, threads=threads)
+            M = shortlist(P, None if settings.shortlist == "beam" else R)
     return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1], threads), settings)
 
 
@@ -153,9 +151,10 @@ def predicted_nodes(
     threads: int,
     above: sp.csr_matrix | None = None,
 ) -> sp.csr_matrix:
-    """P[t]: the nodes of `level` that the beam search reaches with the weights so far.
+    """Compute P[t], the paper's equation 7: the best nodes of `level` and their scores, (N, K[t]).
 
-    With `above`, P[t-1] and its scores, the search begins there, and only `level` has weights.
+    `clusters` are the weights of all levels up to `level`. With `above`, P[t-1] and its scores, the
+    search starts there, and `clusters` are the weights of `level` alone.
     """
     offset = sum(tree.sizes[: level - 1])
     score = score_kind(auto.for_depth(settings, tree.depth).score_transform)
@@ -179,7 +178,7 @@ def predicted_nodes(
 
 
 def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterWeights]:
-    """Clusters of the levels above `level`, as empty as they can be."""
+    """Return clusters without weights for the levels above `level`."""
     nothing = np.zeros(0, np.int32)
     return [
         ClusterWeights(

@@ -1,6 +1,6 @@
-"""What a ranker's raw score is worth, and how scores combine from the root to a label.
+"""Score transforms: from the raw scores along a path to the score of a label.
 
-The search adds logarithms; the multiplying kinds are turned back into their product at the end.
+Beam search adds logarithms; transforms that multiply are exponentiated at the end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from treetop.settings.schema import SCORE_TRANSFORMS
 
 
 class ScoreKind(NamedTuple):
-    """A score transform as the kernel takes it."""
+    """A score transform in the form that the kernel expects."""
 
     kind: int
     power: int
@@ -24,17 +24,17 @@ class ScoreKind(NamedTuple):
     exponentiate: bool
 
     def final(self, scores: np.ndarray) -> np.ndarray:
-        """From what the search adds up to what the user sees."""
+        """Convert the sums of the search to final scores."""
         return np.exp(scores) if self.exponentiate else scores
 
 
 def score_kind(name: str) -> ScoreKind:
-    """Transform by name.
+    """Look up a score transform by name.
 
-    ``lp-hinge`` is exp(-max(1 - v, 0)^p) and ``sigmoid`` 1 / (1 + exp(-v)), both multiplied along the
-    path; ``log-`` before either adds their logarithms; ``identity`` is the label's own raw score.
-    ``lp-ordered`` is lp-hinge less a thousandth at most: raw scores above 1, which are all worth the
-    same to a hinge, keep their order.
+    ``lp-hinge`` is exp(-max(1 - v, 0)^p) and ``sigmoid`` is 1 / (1 + exp(-v)), both multiplied along
+    the path; with the prefix ``log-`` their logarithms are added. ``identity`` is the raw score of the
+    label alone. ``lp-ordered`` is lp-hinge reduced by at most a thousandth, so that raw scores above 1,
+    which lp-hinge maps to the same value, keep their order.
     """
     log = name.startswith("log-")
     base = name.removeprefix("log-")
@@ -45,4 +45,4 @@ def score_kind(name: str) -> ScoreKind:
         return ScoreKind(search.SIGMOID, 1, search.ADD, not log)
     if name == "identity":
         return ScoreKind(search.IDENTITY, 1, search.LAST, False)
-    raise TreetopError(f"score {name!r} is not known: choose one of {', '.join(SCORE_TRANSFORMS)}")
+    raise TreetopError(f"unknown score transform {name!r}: choose one of {', '.join(SCORE_TRANSFORMS)}")

@@ -1,4 +1,4 @@
-"""One level's linear rankers: cluster by cluster, all labels of a cluster together."""
+"""Solver for the linear rankers of one level: all children of a cluster are trained together."""
 
 from __future__ import annotations
 
@@ -23,13 +23,12 @@ LOSSES = {
     "logistic": descent.LOGISTIC,
 }
 
-
-# Weights of 16 labels that a task may hold at a time, in features: some 128 MB.
+# Maximum size of a task in features times blocks of 16 labels: about 128 MB of weights.
 BLOCK_FEATURES = 1 << 21
 
 
 class Task(NamedTuple):
-    """Some consecutive children of one cluster, in blocks of `width`."""
+    """Consecutive children of one cluster, trained in blocks of `width`."""
 
     cluster: int
     width: int
@@ -38,15 +37,15 @@ class Task(NamedTuple):
 
 
 def copies(rows: int, documents: int) -> bool:
-    """Whether a cluster's documents are few enough to be brought together first."""
+    """Whether a cluster has so few documents that copying their rows into one block pays off."""
     return 2 * rows < documents
 
 
 def block_width(children: int, rows: int, documents: int) -> int:
-    """How many children are trained at once.
+    """Return how many children are trained at once.
 
-    A cluster of few children on most documents, such as the root's, would be a single block and
-    keep a single thread busy: narrower blocks let several threads share it.
+    A cluster of few children and most documents, such as the root's, would be a single block and use a
+    single thread: narrower blocks let several threads share it.
     """
     width = width_for(children)
     if children <= width and not copies(rows, documents):
@@ -55,11 +54,11 @@ def block_width(children: int, rows: int, documents: int) -> int:
 
 
 def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, float]:
-    """C·R̂ of the positives by node, and that of every negative.
+    """Return C·R̂ of the positives, CSC of shape (N, nodes), and C·α, that of every negative.
 
-    The paper's objective Σ R̂ loss + λ‖w‖², divided by 2λ, is ½‖w‖² + Σ C R̂ loss with C = 1/(2λ).
-    R̂ is R with rows that sum to 1 on positives, α on negatives; without cost-sensitive learning
-    a positive weighs its relevance.
+    The paper's objective Σ R̂ loss + λ‖w‖² (equation 9), divided by 2λ, is ½‖w‖² + Σ C R̂ loss with
+    C = 1/(2λ). R̂ is R with rows that sum to 1 for positives, and α for negatives. Without
+    cost-sensitive learning, the weight of a positive is its relevance.
     """
     C = 1.0 / (2.0 * settings.lambda_)
     by_node = sp.csc_matrix(positive_weights(R, settings.cost_sensitive) * C, dtype=np.float32)
@@ -70,12 +69,12 @@ def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, fl
 def plan(
     rows: np.ndarray, child_ptr: np.ndarray, documents: int, features: int, threads: int
 ) -> list[Task]:
-    """Tasks of about equal work, at least a few a thread, largest first.
+    """Divide the clusters into tasks of similar size, several per thread, largest first.
 
-    A task that trains on most documents holds weights for all features: few blocks each, then.
+    A task with most documents holds weights for all features, so it gets only a few blocks.
 
-    Only the splitting depends on the number of threads. A block of children is never split, and
-    blocks do not know of each other, so the weights do not depend on it.
+    The division depends on the number of threads, but the weights do not: a block of children is never
+    split, and blocks are independent of each other.
     """
     pairs = zip(np.diff(child_ptr).tolist(), rows.tolist(), strict=True)
     widths = np.array([block_width(children, count, documents) for children, count in pairs])
@@ -97,11 +96,11 @@ def plan(
 
 
 class LevelProblem(NamedTuple):
-    """What the clusters of a level have in common."""
+    """The inputs that all clusters of a level share."""
 
     X: Features
     norms: np.ndarray  # float32, ‖x‖²
-    document_weights: np.ndarray  # float32, multiply all costs of a document
+    document_weights: np.ndarray  # float32, factors of all costs of a document
     members: sp.csc_matrix  # documents of each cluster
     positives: sp.csc_matrix  # costs of the positives by node
     positive_ptr: np.ndarray  # int64, their pointers
@@ -110,7 +109,7 @@ class LevelProblem(NamedTuple):
     seed: int
 
     def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> ClusterWeights:
-        """Weights of the task's children."""
+        """Train the children of the task."""
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
         rows = self.members.indices[start:end].astype(np.int64)
         settings = self.settings
@@ -142,7 +141,7 @@ class LevelProblem(NamedTuple):
 
 
 class Scratch(threading.local):
-    """Arrays that the kernel works in, made once in each thread."""
+    """Working memory of the kernel, allocated once per thread."""
 
     def __init__(self, X: Features) -> None:
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
@@ -162,10 +161,11 @@ def solve_level(
     name: str,
     document_weights: np.ndarray | None = None,
 ) -> list[ClusterWeights]:
-    """W[t] for every cluster of a level.
+    """Learn W[t] on M[t], cluster by cluster: the paper's equation 9 with θ fixed.
 
-    `R` is the level's relevance, `M` the documents of each cluster (N x K[t-1]). `document_weights`
-    multiply all costs of a document, 1 if None. `name` is what `report` calls the step.
+    `R` is the relevance, of shape (N, K[t]), and `M` has the documents of each cluster, (N, K[t-1]).
+    `document_weights` are factors of all costs of a document; None: all 1. `name` is the name of the
+    step in `report`.
     """
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)

@@ -1,4 +1,4 @@
-"""The rankers of all levels, as the search reads them."""
+"""Weights of the rankers of all levels, in the layout that beam search reads."""
 
 from __future__ import annotations
 
@@ -16,45 +16,45 @@ from treetop.runtime import parallel
 
 
 class ClusterWeights(NamedTuple):
-    """Weights of one cluster's children, by feature."""
+    """Weights of the children of one cluster, ordered by feature."""
 
     features: np.ndarray  # int32
-    ends: np.ndarray  # int64, where each feature ends in the next two
-    children: np.ndarray  # int32, counted within the cluster
+    ends: np.ndarray  # int64, end of each feature in `children` and `values`
+    children: np.ndarray  # int32, numbers within the cluster
     values: np.ndarray  # float32
-    dense: np.ndarray  # float32, dense columns x children
+    dense: np.ndarray  # float32, (dense columns, children)
     biases: np.ndarray  # float32
 
 
 class LabelWeights(NamedTuple):
-    """Another linear score of each label, from dense columns alone."""
+    """A linear score of each label that uses the dense columns alone."""
 
-    weight: np.ndarray  # float32, labels x dense columns
+    weight: np.ndarray  # float32, (labels, dense columns)
     bias: np.ndarray  # float32
 
 
 @dataclass(frozen=True)
 class Weights:
-    """W[1] … W[t] by feature. Clusters, and nodes, are numbered through all levels."""
+    """W[1] … W[t], ordered by feature. Clusters and nodes are numbered across all levels."""
 
-    row_ptr: np.ndarray  # int64, where each feature's row begins, and the end
-    rows: np.ndarray  # int32 pairs: clusters in which the feature has weights, ascending, and where:
+    row_ptr: np.ndarray  # int64, start of the row of each feature, and the end
+    rows: np.ndarray  # int32 pairs: clusters in which the feature has weights, ascending, and p:
     #   p >= 0: pairs[p, 0] weights follow in `pairs`; p < 0: vectors from full[-1 - p] on
-    pairs: np.ndarray  # int32 pairs: child counted within the cluster, bits of a float32
-    full: np.ndarray  # float32, vectors of 16: weights in which most children have a value
-    dense: np.ndarray  # float32, cluster by cluster dense columns x children
+    pairs: np.ndarray  # int32 pairs: number of the child within its cluster, bits of a float32
+    full: np.ndarray  # float32, vectors of 16 weights, used where most children have one
+    dense: np.ndarray  # float32, (dense columns, children) of each cluster in turn
     biases: np.ndarray  # float32, by node
-    child_ptr: np.ndarray  # int64, where each cluster's nodes begin, and the end
-    level_ptr: np.ndarray  # int64, where each level's clusters begin, and the end
+    child_ptr: np.ndarray  # int64, start of the nodes of each cluster, and the end
+    level_ptr: np.ndarray  # int64, start of the clusters of each level, and the end
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """All arrays by name."""
+        """The arrays by name, for a file."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
     def for_search(self) -> tuple[np.ndarray, ...]:
-        """The arrays in the order the kernel takes them, `pairs` twice: as integers and as floats."""
+        """The arguments of the kernel, in order; `pairs` both as integers and as floats."""
         return (
             self.row_ptr,
             self.rows,
@@ -68,19 +68,19 @@ class Weights:
         )
 
     def times(self, factor: float) -> Weights:
-        """The same, the weights of sparse features multiplied."""
+        """Multiply the weights of sparse features by `factor`."""
         pairs = self.pairs.copy()
-        pairs.view(np.float32)[:, 1] *= np.float32(factor)  # that of a pair that counts is 0
+        pairs.view(np.float32)[:, 1] *= np.float32(factor)  # pairs that hold a count have 0 there
         return replace(self, pairs=pairs, full=np.float32(factor) * self.full)
 
     @cached_property
     def largest(self) -> int:
-        """Size of the largest cluster."""
+        """The size of the largest cluster."""
         return int(np.diff(self.child_ptr).max())
 
     @cached_property
     def parent_of(self) -> np.ndarray:
-        """The parent of each node through all levels; -1 is the root."""
+        """The parent of each node, numbered across all levels; -1 is the root."""
         sizes = np.diff(self.child_ptr)
         return np.repeat(np.arange(sizes.size) - 1, sizes)
 
@@ -88,22 +88,22 @@ class Weights:
 def with_share(
     clusters: list[ClusterWeights], tree: Tree, other: LabelWeights, share: float
 ) -> list[ClusterWeights]:
-    """Clusters of labels whose scores are (1 - share) of their own and `share` of the other one."""
+    """Blend another score into the clusters of the labels: (1 - share)·own + share·other."""
     own, ends = np.float32(1 - share), tree.child_ptr[-1]
     weight, bias = np.float32(share) * other.weight, np.float32(share) * other.bias
     labels = (tree.label_of[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True))
     return [
         cluster._replace(
             values=own * cluster.values,
-            dense=own * cluster.dense + weight[these].T,
-            biases=own * cluster.biases + bias[these],
+            dense=own * cluster.dense + weight[members].T,
+            biases=own * cluster.biases + bias[members],
         )
-        for cluster, these in zip(clusters, labels, strict=True)
+        for cluster, members in zip(clusters, labels, strict=True)
     ]
 
 
 def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
-    """One cluster from several that hold consecutive children of it."""
+    """Merge blocks of consecutive children into one cluster."""
     if len(parts) == 1:
         return parts[0]
     shifts = np.append(0, np.cumsum([part.biases.size for part in parts]))[:-1]
@@ -127,7 +127,7 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
 
 
 def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads: int) -> Weights:
-    """Weights of the first levels, from their clusters in order."""
+    """Lay out the clusters of the first levels, in order, for beam search."""
     counts = np.bincount(np.concatenate([cluster.features for cluster in clusters]), minlength=features)
     row_ptr = np.append(0, np.cumsum(counts))
     rows, pair_count, vector_count = row_layout(clusters, row_ptr)
@@ -141,18 +141,27 @@ def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads:
         child_ptr=np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
         level_ptr=np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
     )
-    cursor = row_ptr[:-1].copy()
+    cursor = row_ptr[:-1].copy()  # next position in the row of each feature
+    pair_values = weights.pairs.view(np.float32)
 
-    def work(task: tuple[int, int], _: np.ndarray) -> None:
+    def place(span: tuple[int, int], _: np.ndarray) -> None:
         for cluster in clusters:
-            place_weights(cluster, task, cursor, weights)
+            placing.place_values(
+                *cluster[:4],
+                *span,
+                weights.rows,
+                cursor,
+                weights.pairs,
+                pair_values,
+                weights.full,
+            )
 
-    parallel.run(work, parallel.ranges(features, threads), threads)
+    parallel.run(place, parallel.ranges(features, threads), threads)
     return weights
 
 
 def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """The `rows` of `Weights`, and how many pairs and full vectors they point to."""
+    """Return the `rows` of `Weights`, and the number of pairs and of full vectors."""
     rows = np.empty((int(row_ptr[-1]), 2), np.int32)
     sizes = np.empty(len(rows), np.int64)
     cursor = row_ptr[:-1].copy()
@@ -166,24 +175,3 @@ def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.
         )
     rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
     return rows, int(pair_ptr[-1]), int(full_ptr[-1])
-
-
-def place_weights(
-    cluster: ClusterWeights, span: tuple[int, int], cursor: np.ndarray, weights: Weights
-) -> None:
-    """Copy a cluster's weights of a span of features to where `weights.rows` says.
-
-    `cursor` is where the row of each feature goes on.
-    """
-    placing.place_values(
-        cluster.features,
-        cluster.ends,
-        cluster.children,
-        cluster.values,
-        *span,
-        weights.rows,
-        cursor,
-        weights.pairs,
-        weights.pairs.view(np.float32),
-        weights.full,
-    )

@@ -1,1 +1,1 @@
-"""What is learned: every setting, its notation, and what is decided from the data."""
+"""Settings of the method: their definitions, notation, presets and data-dependent defaults."""

@@ -1,4 +1,4 @@
-"""What settings come to where they are left open: pure rules from counts of the data."""
+"""Data-dependent defaults: pure functions from counts of the data to settings."""
 
 from __future__ import annotations
 
@@ -19,44 +19,48 @@ from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Settings = TypeVar("Settings", bound=LinearSettings)
 
-# What `ngrams` is by default, by the median length of the texts in characters. Trees trained on
-# different features make different mistakes. In a title every letter counts: one tree sees words and
-# pairs, one words and characters, one characters. What a longer text is about stands at its beginning,
-# in a title if it has one: n-grams of that part are features of their own, which two of the trees see.
+# Defaults of `ngrams` by the median length of the texts in characters. Trees trained on different
+# features make different errors. For titles, where every letter counts, one tree uses words and word
+# pairs, one words and character n-grams, and one character n-grams. Longer texts state their subject at
+# the beginning, so two of the trees use n-grams of the beginning as separate features.
 TITLES = "word:1-2|word:1+char:4|char:4"
 SHORT_TEXTS = "word:1-2|word:1+word:1@60|word:1-2+word:1-2@60"
 LONG_TEXTS = "word:1-2+word:1-2@300|word:1-2|word:1-2@300+word:1-2@800"
 SHORT, LONG = 150, 600
-TEXTS_LOOKED_AT = 1000
-# λ that suits positives that weigh 1 on average.
+SAMPLED_TEXTS = 1000
+# λ for positive examples with a mean weight of 1.
 LAMBDA = 0.35
-# E[k²] / E[k]² of k labels per document from which on R̂ would hardly learn the long lists of labels.
+# With k labels per document and E[k²] / E[k]² of at least this, R̂ would underfit documents that have
+# many labels.
 UNEVEN = 4.0
 # Maximum number of children of a node of an automatic preliminary tree.
 FIRST_BRANCHING = 32
-# Each level gets this many times the steps of the one above: 300/400/600 and the like.
+# Ratio between the steps of one level and those of the level above, as in 300/400/600.
 STEPS_GROWTH = math.sqrt(2)
-# Learning rate for an encoder of this width; what suits it ruins a wider one.
+# Default learning rate, and the width up to which it applies; wider encoders need a smaller one.
 LEARNING_RATE, LEARNING_RATE_WIDTH = 2e-4, 384
 
 
 def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Iterable[str]]:
-    """Settings with `ngrams` decided by the length of the first texts, and the texts, all of them."""
+    """Resolve ``ngrams="auto"`` by the median length of the first texts.
+
+    Returns the settings and all the texts: an iterator is returned as a new one that yields them all.
+    """
     if settings.ngrams != "auto":
         return settings, texts
     stream = iter(texts)
-    first = list(islice(stream, TEXTS_LOOKED_AT))
+    first = list(islice(stream, SAMPLED_TEXTS))
     length = median([len(text) for text in first if isinstance(text, str)] or [0])
     chosen = TITLES if length < SHORT else SHORT_TEXTS if length < LONG else LONG_TEXTS
     return replace(settings, ngrams=chosen), chain(first, stream) if stream is texts else texts
 
 
 def with_costs(settings: Settings, Y: sp.csr_matrix, weights: np.ndarray | None) -> Settings:
-    """Settings with cost_sensitive, lambda_ and alpha decided by the number of labels per document.
+    """Resolve `cost_sensitive`, `lambda_` and `alpha` by the number of labels per document.
 
-    R̂ gives all positives of a document a weight of 1 together. So what one of them weighs, and with it
-    the λ that suits, falls with their number; and where few documents have most of the labels, these
-    would count for next to nothing.
+    R̂ gives the positive labels of a document a total weight of 1. The weight of each, and with it the
+    best λ, is therefore inversely proportional to their number. Where a few documents have most of the
+    labels, these labels would get almost no weight, and cost-sensitive learning is disabled.
     """
     labels = np.diff(Y.indptr).astype(np.float64)
     weights = (labels > 0) * (1.0 if weights is None else weights)
@@ -74,13 +78,14 @@ def with_costs(settings: Settings, Y: sp.csr_matrix, weights: np.ndarray | None)
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:
-    """Whether the settings make a tree without clusters."""
-    few = settings.tree == "auto" and labels <= settings.flat_labels
-    return settings.tree == "flat" or few or labels == 1
+    """Whether the tree over `labels` labels has no clusters."""
+    if settings.tree == "auto" and labels <= settings.flat_labels:
+        return True
+    return settings.tree == "flat" or labels == 1
 
 
 def refined_sizes(settings: LinearSettings, labels: int) -> list[int] | None:
-    """Level sizes K[1] … K[D-1] of the refined trees; None if k-means without balance decides them."""
+    """Return the sizes K[1] … K[D-1] of the refined trees; None if plain k-means determines them."""
     if is_flat(settings, labels):
         return []
     if settings.tree != "auto":
@@ -89,7 +94,7 @@ def refined_sizes(settings: LinearSettings, labels: int) -> list[int] | None:
 
 
 def sizes_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
-    """Level sizes K[1] … K[D-1] so that clusters hold at most `leaf` labels and nodes `branching`."""
+    """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node."""
     sizes: list[int] = []
     nodes = -(-labels // leaf)
     while nodes > 1:
@@ -99,10 +104,11 @@ def sizes_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
 
 
 def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
-    """Sizes K[1] … K[D-1] of the preliminary tree, and how many levels are fine-tuned.
+    """Return the sizes K[1] … K[D-1] of the preliminary tree and the number of fine-tuned levels.
 
-    ``16-256-L`` has three levels, all fine-tuned; without the L the labels are left to the rankers, as
-    is every level of more than `largest` nodes. ``auto`` grows evenly, at most 32-fold per level.
+    ``16-256-L`` has three levels, all of them fine-tuned. Without the L, the level of the labels is not
+    fine-tuned, nor is any level of more than `largest` nodes. ``auto`` multiplies the number of nodes
+    by the same factor at every level, at most 32.
     """
     with_labels = True
     if spec == "auto":
@@ -126,9 +132,9 @@ def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
 
 
 def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list[int]:
-    """Steps of levels 1 … `levels`. One figure is shared out; finer levels get more."""
+    """Return the number of steps of levels 1 … `levels`; a single figure is divided among them."""
     figures, unit = parse_budget(budget)
-    batch = min(batch, documents)  # as `Batches` has it
+    batch = min(batch, documents)  # as in `Batches`
     steps_per_unit = {"steps": 1.0, "samples": 1 / batch, "epochs": documents / batch}[unit]
     if len(figures) == 1:
         shares = [STEPS_GROWTH**level for level in range(levels)]
@@ -142,9 +148,9 @@ def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list
 
 
 def learning_rates(rate: float | None, head_rate: float | None, width: int) -> tuple[float, float]:
-    """Largest learning rates of the encoder and of W.
+    """Return the peak learning rates of the encoder and of W.
 
-    The encoder's falls with the square of its width. W learns the same task whatever the encoder.
+    The default for the encoder falls with the square of its width.
     """
     if rate is None:
         rate = LEARNING_RATE * (LEARNING_RATE_WIDTH / max(width, LEARNING_RATE_WIDTH)) ** 2
@@ -152,17 +158,15 @@ def learning_rates(rate: float | None, head_rate: float | None, width: int) -> t
 
 
 def for_depth(settings: RankerSettings, depth: int) -> RankerSettings:
-    """Ranker settings with bias and score transform decided by the depth of their tree."""
-    bias, transform = settings.bias, settings.score_transform
-    if bias is None:
-        bias = 1.0 if depth == 1 else 0.0
-    if transform == "auto":
-        transform = "sigmoid" if depth == 1 else "l3-ordered"
+    """Resolve `bias` and `score_transform` by the depth of the tree."""
+    default_bias, default_transform = (1.0, "sigmoid") if depth == 1 else (0.0, "l3-ordered")
+    bias = default_bias if settings.bias is None else settings.bias
+    transform = default_transform if settings.score_transform == "auto" else settings.score_transform
     return replace(settings, bias=bias, score_transform=transform)
 
 
 def as_trained(settings: Settings, ranker: RankerSettings, levels: Sequence[int]) -> Settings:
-    """Settings with what was decided for refined trees of these level sizes and their rankers."""
+    """Record in the settings what was resolved for the refined trees, of these level sizes."""
     tree = settings.tree
     if tree == "auto" and (settings.balanced or len(levels) == 1):
         tree = written_tree(levels)
@@ -170,7 +174,7 @@ def as_trained(settings: Settings, ranker: RankerSettings, levels: Sequence[int]
 
 
 def as_tuned(settings: TransformerSettings, width: int, levels: Sequence[int]) -> TransformerSettings:
-    """Settings with what was decided when an encoder of this width was fine-tuned on these levels."""
+    """Record in the settings what was resolved for fine-tuning on a tree of these level sizes."""
     rate, head_rate = learning_rates(settings.learning_rate, settings.head_learning_rate, width)
     first = written_tree(levels) if settings.first_tree == "auto" else settings.first_tree
     return replace(settings, learning_rate=rate, head_learning_rate=head_rate, first_tree=first)

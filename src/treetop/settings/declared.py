@@ -1,4 +1,4 @@
-"""Settings of which only some may be read: what a stage does not declare cannot change its result."""
+"""Restricted views of settings, so that a stage cannot depend on settings it does not declare."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ Kind = TypeVar("Kind", bound=LinearSettings)
 
 
 class UndeclaredSettingError(RuntimeError):
-    """A stage reads a setting that is not part of its fingerprint."""
+    """Raised when a stage reads a setting that is not part of its fingerprint."""
 
 
 class DeclaredSettings:
-    """The settings in `names`, and the methods of settings, which are held to the same names."""
+    """Settings restricted to `names`; their methods work, but are restricted in the same way."""
 
     def __init__(self, settings: LinearSettings, names: Iterable[str], stage: str) -> None:
         self._settings, self._names, self._stage = settings, frozenset(names), stage
@@ -33,5 +33,5 @@ class DeclaredSettings:
 
 
 def declared(settings: Kind, names: Iterable[str], stage: str) -> Kind:
-    """`settings` from which a stage can read only `names`."""
+    """Restrict `settings` so that reading any setting but `names` raises an error."""
     return cast(Kind, DeclaredSettings(settings, names, stage))

@@ -1,8 +1,8 @@
-"""Settings from names and values, and back: constructors, presets, options and model folders."""
+"""Conversion between settings and named values: constructors, presets, options, model folders."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ from treetop.settings.names import RENAMED, renamed, unknown_name
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
-# Options of the runtime that a constructor, a preset or ``--set`` may name as well.
+# Fields of `Runtime` that the constructor of XRTransformer, presets and ``--set`` accept as well.
 ENCODER_OPTIONS = (
     "device",
     "precision",
@@ -27,21 +27,22 @@ ENCODER_OPTIONS = (
 
 @dataclass(frozen=True)
 class Parameters:
-    """What a kind of model is constructed with: settings of its method, options of its runtime."""
+    """Parameters of a constructor: settings of the method and options of the runtime."""
 
     settings_type: type[LinearSettings]
     runtime_options: tuple[str, ...]
 
     @cached_property
     def defaults(self) -> dict[str, Any]:
-        """Every parameter with its default, in order."""
-        own = documented_fields(self.settings_type)
-        place = documented_fields(Runtime)
-        listed = [*own.values(), *(place[name] for name in self.runtime_options)]
-        return {one.name: one.default for one in listed}
+        """The default of each parameter, in order."""
+        runtime = documented_fields(Runtime)
+        parameters = documented_fields(self.settings_type) | {
+            n: runtime[n] for n in self.runtime_options
+        }
+        return {name: field.default for name, field in parameters.items()}
 
     def named(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """`values` under today's names; an unknown name is an error."""
+        """Return `values` by current names; an unknown name is an error."""
         named = renamed(values, stacklevel=4)
         for name in named:
             if name not in self.defaults:
@@ -49,22 +50,22 @@ class Parameters:
         return named
 
     def settings(self, values: Mapping[str, Any]) -> LinearSettings:
-        """The settings of the method among `values`, checked."""
-        place = set(self.runtime_options)
-        return make_settings({n: v for n, v in values.items() if n not in place}, self.settings_type)
+        """Return the settings of the method among `values`, validated."""
+        own = {name: value for name, value in values.items() if name not in self.runtime_options}
+        return make_settings(own, self.settings_type)
 
     def runtime(self, values: Mapping[str, Any]) -> Runtime:
-        """The runtime that `values` describe, checked."""
-        given = {name: values[name] for name in self.runtime_options if name in values}
-        try:  # every prediction asks for it: made once for the same options
-            return runtime_of(tuple((name, type(value), value) for name, value in given.items()))
-        except TypeError:  # a value that cannot be hashed, which is then no option either
-            return Runtime(**given)
+        """Return the runtime with the options among `values`, validated."""
+        options = {name: values[name] for name in self.runtime_options if name in values}
+        try:  # cached, because every prediction asks for it
+            return runtime_of(tuple((name, type(value), value) for name, value in options.items()))
+        except TypeError:  # an unhashable value, which is invalid anyway
+            return Runtime(**options)
 
 
 @cache
 def runtime_of(options: tuple[tuple[str, type, Any], ...]) -> Runtime:
-    """A runtime with these options; of what type they are, as 1 and True are equal."""
+    """Return a runtime with these options: name, type (since 1 equals True) and value of each."""
     return Runtime(**{name: value for name, _, value in options})
 
 
@@ -74,7 +75,7 @@ PARAMETERS = {"xr-linear": LINEAR, "xr-transformer": TRANSFORMER}
 
 
 def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) -> Kind:  # type: ignore[assignment]
-    """Settings from names and values; an unknown name or an impossible value is an error."""
+    """Construct settings; an unknown name or an invalid value is an error."""
     known = documented_fields(kind)
     for name in values:
         if name not in known:
@@ -93,7 +94,7 @@ def check_parameters(kind: str, values: Mapping[str, Any]) -> None:
 
 
 def to_json(settings: LinearSettings) -> dict[str, Any]:
-    """Settings as plain values."""
+    """Convert settings to values that JSON can represent."""
     return {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in asdict(settings).items()
@@ -101,30 +102,18 @@ def to_json(settings: LinearSettings) -> dict[str, Any]:
 
 
 def from_json(values: Mapping[str, Any], kind: type[Kind]) -> Kind:
-    """Settings of a model folder. Runtime options, which folders held once, are left out."""
-    place = documented_fields(Runtime)
-    return make_settings(
-        {RENAMED.get(name, name): value for name, value in values.items() if name not in place}, kind
-    )
+    """Construct the settings of a model folder; runtime options, saved by old versions, are ignored."""
+    runtime = documented_fields(Runtime)
+    own = {RENAMED.get(name, name): value for name, value in values.items() if name not in runtime}
+    return make_settings(own, kind)
 
 
 def to_parameters(
     settings: LinearSettings, asked: Mapping[str, Any], parameters: Parameters, runtime: Runtime | None
 ) -> dict[str, Any]:
-    """Constructor's arguments for settings of a model, and for the runtime it is used on.
+    """Return the constructor arguments that give a model its settings, and a runtime its options.
 
-    `asked`: those of the settings that the data decided, as they were given.
+    `asked` holds the original values of the settings that were resolved from the data.
     """
-    place = (
-        {} if runtime is None else {name: getattr(runtime, name) for name in parameters.runtime_options}
-    )
-    return {
-        **vars(settings),
-        **asked,
-        **place,
-    }
-
-
-def chosen_values(settings: LinearSettings, names: Iterable[str]) -> dict[str, Any]:
-    """Some settings by name."""
-    return {name: getattr(settings, name) for name in names}
+    options = {} if runtime is None else {n: getattr(runtime, n) for n in parameters.runtime_options}
+    return {**vars(settings), **asked, **options}

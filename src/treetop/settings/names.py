@@ -1,4 +1,4 @@
-"""Names of settings: those of before, and what other libraries call the same thing."""
+"""Names of settings: deprecated ones, and their equivalents in other libraries."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 
 from treetop.errors import TreetopError
 
-# Old name: today's. Model folders, presets and calls with the old one keep working.
+# Deprecated name → current name. Model folders, presets and calls may still use the former.
 RENAMED = {"threshold": "prune_below"}
-# Setting: what users of scikit-learn, transformers, PECOS, omikuji and fastText write for it.
+# Setting → its names in scikit-learn, transformers, PECOS, omikuji and fastText.
 FOREIGN = {
     "seed": "random_state random_seed",
     "threads": "n_jobs num_threads n_threads num_workers thread",
@@ -48,31 +48,33 @@ OWN_HINTS = {
 
 
 class RenamedSettingWarning(FutureWarning):
-    """A setting was given by the name it had before."""
+    """Warns that a setting was passed by its deprecated name."""
 
 
 def renamed(values: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
-    """`values` under today's names; an old name is a warning, and an error beside the new one."""
-    made = {}
+    """Return `values` by current names, with a warning for each deprecated name.
+
+    A deprecated name together with its current one is an error.
+    """
+    current = {}
     for name, value in values.items():
         new = RENAMED.get(name, name)
         if new != name:
-            said = f"{name} is now called {new}"
+            notice = f"{name} is now called {new}"
             if new in values:
-                raise TreetopError(f"{said}: give one of them")
-            warnings.warn(said, RenamedSettingWarning, stacklevel=stacklevel + 1)
-        made[new] = value
-    return made
+                raise TreetopError(f"{notice}: give one of them")
+            warnings.warn(notice, RenamedSettingWarning, stacklevel=stacklevel + 1)
+        current[new] = value
+    return current
 
 
 def unknown_name(name: str, known: Iterable[str]) -> TreetopError:
-    """The error for a setting that does not exist, with the one that was probably meant."""
+    """Return the error for an unknown setting, which suggests a similar one."""
     known = list(known)
     if name in OWN_HINTS:
         return TreetopError(f"unknown setting {name!r}: {OWN_HINTS[name]}")
-    meant = ELSEWHERE.get(name)
-    if meant not in known:
-        near = difflib.get_close_matches(name, known, 1, 0.6)
-        meant = near[0] if near else None
-    hint = f": did you mean {meant!r}?" if meant else ""
+    suggestion = ELSEWHERE.get(name)
+    if suggestion not in known:
+        suggestion = next(iter(difflib.get_close_matches(name, known, 1, 0.6)), None)
+    hint = f": did you mean {suggestion!r}?" if suggestion else ""
     return TreetopError(f"unknown setting {name!r}{hint}")

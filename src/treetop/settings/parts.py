@@ -1,35 +1,29 @@
-"""Parts of the settings that rooms below work with: what to count in texts, how rankers are made."""
+"""Settings of single components: analyzers of text and linear rankers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
-
-from treetop.settings.notation import Counted, parse_views
-
-if TYPE_CHECKING:
-    from treetop.settings.schema import LinearSettings
 
 
 @dataclass(frozen=True)
 class Analyser:
-    """What to count in a text: n-grams of words or of characters."""
+    """Which n-grams of words or characters are extracted from a text as features."""
 
     unit: str = "word"  # word or char
-    ngrams: tuple[int, int] = (1, 1)  # shortest and longest n-gram
-    min_df: int | float = 1  # documents an n-gram must be in: a count, or a share if a float
-    max_df: int | float = 1.0  # documents it may be in at most
-    max_features: int | None = None  # keep only so many, the most frequent
-    sublinear: bool = False  # 1 + ln(count) instead of the count
-    stop_words: tuple[str, ...] = ()  # words removed before n-grams are formed
+    ngrams: tuple[int, int] = (1, 1)  # minimum and maximum length
+    min_df: int | float = 1  # minimum document frequency: a count, or a fraction if a float
+    max_df: int | float = 1.0  # maximum document frequency
+    max_features: int | None = None  # the most frequent n-grams are kept; None: all
+    sublinear: bool = False  # 1 + ln(tf) instead of tf
+    stop_words: tuple[str, ...] = ()  # removed before n-grams are formed
     lowercase: bool = True
-    shortest: int = 1  # minimum number of characters of a word
-    first: int | None = None  # look only at so many characters, those a text begins with
+    shortest: int = 1  # minimum length of a word in characters
+    first: int | None = None  # number of characters to read from the beginning; None: all
 
 
 @dataclass(frozen=True)
 class RankerSettings:
-    """How the linear rankers are trained and searched."""
+    """How linear rankers are trained and searched; see the settings of the same names."""
 
     loss: str = "squared-hinge"
     lambda_: float = 0.35
@@ -46,44 +40,6 @@ class RankerSettings:
     head_share: float = 0.0
 
 
-def analysers_of(settings: LinearSettings) -> tuple[Analyser, ...]:
-    """The analysers that `ngrams` names, all with the same limits."""
-    return tuple(
-        Analyser(
-            unit=unit,
-            ngrams=ngrams,
-            min_df=settings.min_df,
-            max_df=settings.max_df,
-            max_features=settings.max_features,
-            sublinear=settings.sublinear,
-            stop_words=tuple(settings.stop_words),
-            lowercase=settings.lowercase,
-            shortest=settings.shortest_word if unit == "word" else 1,
-            first=first,
-        )
-        for unit, ngrams, first in counted_by(settings)
-    )
-
-
-def views_by_tree(settings: LinearSettings) -> list[list[int]]:
-    """The analysers, by number, that each tree sees; after the last the first is next."""
-    counted = counted_by(settings)
-    return [[counted.index(one) for one in view] for view in seen_by_trees(settings)]
-
-
-def seen_by_trees(settings: LinearSettings) -> list[list[Counted]]:
-    """What each tree counts; views beyond the number of trees have none to serve."""
-    return parse_views(settings.ngrams)[: settings.trees]
-
-
-def counted_by(settings: LinearSettings) -> list[Counted]:
-    """Everything that some tree counts, once."""
-    return list(dict.fromkeys(one for view in seen_by_trees(settings) for one in view))
-
-
-def ranker_of(settings: LinearSettings) -> RankerSettings:
-    """The part of the settings that concerns the rankers."""
-    names = (one.name for one in fields(RankerSettings))
-    return RankerSettings(
-        **{name: getattr(settings, name) for name in names if hasattr(settings, name)}
-    )
+RANKER = tuple(field.name for field in fields(RankerSettings))
+# The settings of the final rankers that the rankers between the levels of fine-tuning share.
+MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))

@@ -1,1 +1,1 @@
-"""How a model is learned, stage by stage."""
+"""Training of a model, stage by stage."""

@@ -1,4 +1,4 @@
-"""Documents to learn from, checked, and those held back to choose weights on."""
+"""Training and validation documents, read and validated."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
-from treetop.training.inputs import read_labels, read_weights
+from treetop.training.inputs import check_count, read_labels, read_weights
 from treetop.training.run import Run, data_fingerprint
 
 
 @dataclass(frozen=True)
 class TrainingDocuments:
-    """Documents to learn from, and those held back if any."""
+    """Documents to train on, and those held out for validation, if any."""
 
     texts: list[str]
-    Y: sp.csr_matrix
-    classes: np.ndarray
-    weights: np.ndarray | None
+    Y: sp.csr_matrix  # float32, (documents, labels)
+    classes: np.ndarray  # label names
+    weights: np.ndarray | None  # float32, by document; None: all 1
     held_texts: list[str]
-    held_labels: sp.csr_matrix
+    held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
 
     def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
-        """A run that remembers finished stages of a training on these documents."""
+        """Open the folder in which finished stages of a training on these documents are kept."""
         if folder is None:
             return Run()
         fingerprint = data_fingerprint(
@@ -50,56 +50,57 @@ def read_documents(
     weights: Any,
     validation: tuple[Any, Any] | None,
 ) -> TrainingDocuments:
-    """Documents, labels, weights, and the documents held back: given, or a share of all."""
+    """Read documents, labels and weights, and hold out documents for validation.
+
+    The held-out documents are `validation` (texts and labels) or a random fraction of all documents.
+    Documents with a weight of 0 are dropped.
+    """
     texts = checked_texts(texts)
     Y, classes = read_labels(y, names)
-    if len(texts) != Y.shape[0]:
-        raise TreetopError(
-            f"{len(texts)} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
-        )
+    check_count(len(texts), Y)
     counts = read_weights(weights, len(texts))
-    if counts is not None and (rows := counted_rows(counts)) is not None:
-        texts, Y, counts = [texts[row] for row in rows], Y[rows], counts[rows]
+    if (rows := counted_rows(counts)) is not None:
+        texts, Y, counts = selected(rows, texts, Y, counts)
     if validation is not None:
         held_texts = checked_texts(validation[0])
-        held = align(validation[1], classes, unseen=False, input_name="validation labels")
-        if len(held_texts) != held.shape[0]:
-            raise TreetopError(
-                f"validation: {len(held_texts)} documents but labels for {held.shape[0]}"
-            )
-        if held.nnz == 0:
+        held_labels = align(validation[1], classes, unseen=False, input_name="validation labels")
+        check_count(len(held_texts), held_labels, "validation: ")
+        if held_labels.nnz == 0:
             raise TreetopError("validation: no document has a label that the training data has")
-        return TrainingDocuments(texts, Y, classes, counts, held_texts, held)
-    out = held_rows(len(texts), settings.validation, settings.seed)
-    kept = np.setdiff1d(np.arange(len(texts)), out)
-    if out.size == 0:
-        return TrainingDocuments(texts, Y, classes, counts, [], Y[:0])
-    return TrainingDocuments(
-        [texts[row] for row in kept],
-        Y[kept],
-        classes,
-        None if counts is None else counts[kept],
-        [texts[row] for row in out],
-        Y[out],
-    )
+        return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels)
+    held = held_rows(len(texts), settings.validation, settings.seed)
+    held_texts, held_labels, _ = selected(held, texts, Y, None)
+    if held.size:
+        texts, Y, counts = selected(np.setdiff1d(np.arange(len(texts)), held), texts, Y, counts)
+    return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels)
+
+
+def selected(
+    rows: np.ndarray, texts: list[str], Y: sp.csr_matrix, weights: np.ndarray | None
+) -> tuple[list[str], sp.csr_matrix, np.ndarray | None]:
+    """Select rows of the documents, their labels and their weights."""
+    return [texts[row] for row in rows], Y[rows], None if weights is None else weights[rows]
 
 
 def counted_rows(weights: np.ndarray | None) -> np.ndarray | None:
-    """Rows of the documents whose weight is not 0; None if that is all of them."""
+    """Return the rows of the documents with a non-zero weight; None if these are all documents."""
     return None if weights is None or weights.all() else np.flatnonzero(weights)
 
 
 def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
-    """Documents to hold back, at random."""
+    """Choose the documents to hold out, at random."""
     count = round(share * documents)
     if share and not 0 < count < documents:
-        raise TreetopError(f"validation={share} of {documents} documents leaves none on one side")
+        raise TreetopError(
+            f"validation={share} of {documents} documents leaves none on one side: choose a fraction "
+            "that leaves documents to train on and to validate on"
+        )
     return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
 
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Texts as a list; anything else than a string is an error before any work is done."""
-    made = list(texts)
-    for number, text in enumerate(made):
+    """Return the texts as a list; a document that is not a string is an error."""
+    documents = list(texts)
+    for number, text in enumerate(documents):
         check_text(text, number)
-    return made
+    return documents

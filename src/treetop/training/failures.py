@@ -1,4 +1,4 @@
-"""A GPU that fails or runs out of memory while a model is trained."""
+"""Training that continues on the CPU after the GPU has failed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ Learned = TypeVar("Learned")
 
 
 def with_fallback(runtime: Runtime, learn: Callable[[Runtime], Learned]) -> Learned:
-    """What `learn` learns on `runtime`; on the CPU if its GPU fails and the runtime allows that."""
+    """Call `learn` with `runtime`, and with the CPU if the GPU fails and ``runtime.fallback`` is set.
+
+    Other failures of the device become errors of one line.
+    """
     try:
         return learn(runtime)
     except RuntimeError as error:

@@ -1,4 +1,4 @@
-"""Refined label trees and the rankers on them."""
+"""Refined label trees, and the rankers trained on them."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.schema import LinearSettings
 
-# From so many threads per tree on, trees are trained side by side: alone, one tree's upper levels have
-# too few blocks to keep them busy.
+# Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
+# have too few blocks to keep more threads busy.
 THREADS_PER_TREE = 3
 
 
@@ -36,49 +36,49 @@ def train_forest(
     head: LabelWeights | None = None,
     views: Sequence[View] = (),
 ) -> list[Ranker]:
-    """Refined trees from Z = PIFA, and the rankers W[1] … W[D] of each.
+    """Build the refined trees from Z = PIFA, and train the rankers W[1] … W[D] of each.
 
-    With `views`, a tree and its rankers see one of them.
+    `tree` replaces the trees that would be built. With `views`, each tree and its rankers use the
+    features of one view, taken in turn. For `head`, see `train_ranker`.
     """
     if tree is None and auto.is_flat(settings, Y.shape[1]):
         tree = flat(Y.shape[1])
     count, threads = settings.trees, runtime.thread_count
     if tree is not None:
-        count = min(count, max(1, len(views)))  # another one would be the same
-    side_by_side = threads >= THREADS_PER_TREE * count
-    common = None
+        count = min(count, max(1, len(views)))  # further trees would be identical
+    in_parallel = threads >= THREADS_PER_TREE * count
+    shared_Z = None
     if tree is None and not views:
         runtime.reporter.step("label tree")
-        common = label_features(X, Y, weights, settings, threads)
+        shared_Z = label_features(X, Y, weights, settings, threads)
 
     def train(number: int, _: np.ndarray) -> Ranker:
-        seed, share = settings.seed + number, -(-threads // count) if side_by_side else threads
-        reporter = Reporter() if side_by_side else runtime.reporter
+        seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
+        reporter = Reporter() if in_parallel else runtime.reporter
         view = views[number % len(views)] if views else None
-        seen = X if view is None else view.of(X, share)
-        label_tree = tree
-        if label_tree is None:
-            Z = common
+        seen = X if view is None else view.of(X, own_threads)
+        own_tree, Z = tree, shared_Z
+        if own_tree is None:
             if Z is None:
                 reporter.step("label tree")
-                Z = label_features(seen, Y, weights, settings, share)
-            label_tree = build_tree(Z, settings, seed, share)
+                Z = label_features(seen, Y, weights, settings, own_threads)
+            own_tree = build_tree(Z, settings, seed, own_threads)
         ranker = train_ranker(
             seen,
             Y,
-            label_tree,
+            own_tree,
             settings.ranker(),
             seed=seed,
-            threads=share,
+            threads=own_threads,
             report=reporter,
             weights=weights,
             head=head,
         )
         if view is None:
             return ranker
-        return replace(ranker, weights=ranker.weights.times(view.scale))  # for rows as `X` has them
+        return replace(ranker, weights=ranker.weights.times(view.scale))  # rescaled for the rows of `X`
 
-    if side_by_side:
+    if in_parallel:
         return parallel.run(train, range(count), count, runtime.reporter.step("rankers", count))
     return [train(number, np.zeros(1, np.uint8)) for number in range(count)]
 
@@ -86,13 +86,13 @@ def train_forest(
 def label_features(
     X: Features, Y: sp.csr_matrix, weights: np.ndarray | None, settings: LinearSettings, threads: int
 ) -> Features:
-    """Z."""
+    """Compute Z, with the options that the settings choose."""
     as_pecos = settings.label_features == "pifa-pecos"
     return pifa(X, Y, threads, normalize_rows=as_pecos, largest=settings.tree_features, weights=weights)
 
 
 def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
-    """The label tree that the settings describe, which is not flat."""
+    """Build the label tree that the settings describe, unless it is flat."""
     sizes = auto.refined_sizes(settings, Z.rows)
     kmeans = KMeans(settings.tree_passes, seed, threads, settings.tree_features)
     if sizes is None:

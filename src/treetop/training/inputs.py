@@ -1,4 +1,4 @@
-"""What `fit` and `predict` take, brought into one form and checked."""
+"""Conversion and validation of the arguments of `fit`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treetop.labels.vocabulary import as_labels, is_label_matrix, label_matrix, 
 
 
 def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Y and the label names, from any of the forms `fit` takes."""
+    """Return Y, CSR float32 of shape (N, L), and the label names, from any form that `fit` accepts."""
     if isinstance(y, np.ndarray) and y.dtype.kind == "c":
         raise TreetopError("Complex data not supported")
     if y is None:
@@ -26,23 +26,20 @@ def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matri
         if len(names) != Y.shape[1]:
             raise TreetopError(f"{len(names)} label names for {Y.shape[1]} columns of labels")
         classes = np.array([str(name) for name in names], dtype=object)
-        check_names(classes)
-        if Y.nnz == 0:
-            raise TreetopError("no document has a label")
-        return Y, classes
-    if isinstance(y, np.ndarray) and y.ndim == 1 and (one := one_label_each(y)) is not None:
-        return one
-    lines = [list(line) if is_iterator(line) else line for line in y]
-    vocabulary = vocabulary_of(lines)
-    if not vocabulary.names:
-        raise TreetopError("no document has a label")
-    classes = np.array(vocabulary.names, dtype=object)
+    elif isinstance(y, np.ndarray) and y.ndim == 1 and (single := one_label_each(y)) is not None:
+        return single
+    else:
+        lines = [list(line) if hasattr(line, "__next__") else line for line in y]  # iterators, once
+        vocabulary = vocabulary_of(lines)
+        Y, classes = vocabulary.encode(lines), np.array(vocabulary.names, dtype=object)
     check_names(classes)
-    return vocabulary.encode(lines), classes
+    if Y.nnz == 0:
+        raise TreetopError("no document has a label")
+    return Y, classes
 
 
 def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
-    """Y and the classes of an array of labels, one a document; None if it holds something else."""
+    """Return Y and the classes of an array with one label per document; None for other arrays."""
     if y.dtype.kind == "O" and y.size and all(isinstance(name, str) for name in y):
         y = y.astype(str)
     if y.dtype.kind not in "biufUS":
@@ -56,13 +53,8 @@ def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
     return sp.csr_matrix(cells, shape=(y.size, classes.size)), classes
 
 
-def is_iterator(line: Any) -> bool:
-    """Whether labels can be gone through only once."""
-    return hasattr(line, "__next__")
-
-
 def check_names(names: np.ndarray) -> None:
-    """Raise if a label name cannot be written as a line of labels.txt."""
+    """Raise unless label names are unique and each fits on one line of labels.txt."""
     if len(set(names)) != len(names):
         raise TreetopError("label names must differ from each other")
     for name in names:
@@ -71,26 +63,32 @@ def check_names(names: np.ndarray) -> None:
 
 
 def check_rows(X: Features, Y: sp.csr_matrix) -> None:
-    """Raise unless there are as many documents as lines of labels, and at least one."""
+    """Raise unless X and Y have the same number of rows, and X has at least one row and column."""
     if X.rows == 0:
         raise TreetopError("there are no documents")
     if X.sparse.shape[1] + X.dense.shape[1] == 0:
         raise TreetopError(f"0 feature(s) (shape=({X.rows}, 0)) while a minimum of 1 is required.")
-    if X.rows != Y.shape[0]:
+    check_count(X.rows, Y)
+
+
+def check_count(documents: int, Y: sp.csr_matrix, source: str = "") -> None:
+    """Raise unless there are as many documents as rows of Y; `source` begins the message."""
+    if documents != Y.shape[0]:
         raise TreetopError(
-            f"{X.rows} documents but labels for {Y.shape[0]}: inconsistent numbers of samples"
+            f"{source}{documents} documents but labels for {Y.shape[0]}: "
+            "inconsistent numbers of samples"
         )
 
 
 def read_weights(weights: Any, documents: int) -> np.ndarray | None:
-    """What each document counts for, float32 and not negative, or None if all count the same."""
+    """Return the weights of the documents, float32 and not negative; None if all are 1."""
     if weights is None:
         return None
-    made = np.asarray(weights, np.float32).ravel()
-    if made.size != documents:
-        raise TreetopError(f"{made.size} weights for {documents} documents")
-    if not np.isfinite(made).all() or (made < 0).any():
+    values = np.asarray(weights, np.float32).ravel()
+    if values.size != documents:
+        raise TreetopError(f"{values.size} weights for {documents} documents")
+    if not np.isfinite(values).all() or (values < 0).any():
         raise TreetopError("sample_weight: weights must be finite and not negative")
-    if not made.any():
+    if not values.any():
         raise TreetopError("sample_weight: every weight is zero")
-    return None if (made == made[0]).all() and made[0] == 1 else made
+    return None if (values == 1).all() else values

@@ -1,4 +1,4 @@
-"""The end of every training: what was learned, put together."""
+"""Assembly of the trained model."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def learned_model(
     runtime: Runtime,
     history: Sequence[dict[str, Any]] = (),
 ) -> Model:
-    """The model of these rankers, with what is known of the documents they were trained on.
+    """Assemble the model from its rankers and from statistics of the training documents.
 
-    `settings` are `asked` with what the data decided.
+    `asked` are the settings as they were passed, `settings` those resolved for the data.
     """
     settings = auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes)
-    decided = {name for name, value in vars(settings).items() if value != getattr(asked, name)}
+    resolved = sorted(n for n, value in vars(settings).items() if value != getattr(asked, n))
     documents = None
     if settings.keep_documents:
         documents = KeptDocuments.of(X, Y, texts, runtime.thread_count)
     return Model(
         kind=kind,
         settings=settings,
-        asked={name: getattr(asked, name) for name in sorted(decided)},
+        asked={name: getattr(asked, name) for name in resolved},
         classes=classes,
         feature_map=feature_map,
         rankers=tuple(rankers),

@@ -1,4 +1,4 @@
-"""Tokenizer and encoder opened while text features are made: importing torch takes as long as those."""
+"""Opening of tokenizer and encoder in the background: importing torch takes seconds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from treetop.settings.schema import TransformerSettings
 
 
 class Tokens(NamedTuple):
-    """Token ids of the documents and of those held back, and where they are cut."""
+    """Token ids of the training and of the held-out documents, truncated to `length`."""
 
     own: Ragged
     held: Ragged
@@ -24,7 +24,7 @@ class Tokens(NamedTuple):
 
 
 class Opening:
-    """An encoder that is being opened in threads of its own."""
+    """An encoder that is being opened in background threads."""
 
     def __init__(self, settings: TransformerSettings, runtime: Runtime) -> None:
         self._tokenizer = Later(lambda: open_tokenizer(settings.encoder, runtime))
@@ -45,22 +45,22 @@ class Opening:
 
     @contextmanager
     def meanwhile(self) -> Iterator[None]:
-        """Work beside the opening, of which an error is raised at the end instead of much later."""
+        """Do other work in the meantime; at its end, raise the error if the opening has failed."""
         with short_turns():
             yield
         self._encoder.check()
 
     def tokenizer(self) -> Any:
-        """The encoder's tokenizer, opened seconds before its model; None if it has none."""
+        """Wait for the tokenizer, which is ready before the encoder; None if it has none."""
         return self._tokenizer.result()
 
     def encoder(self) -> TextEncoder:
-        """Φ_dnn with the weights it came with."""
+        """Wait for the encoder with its pre-trained weights."""
         return self._encoder.result()
 
 
 def encoder_files(encoder: str) -> list[tuple[str, int, int]]:
-    """Names, sizes and times of an encoder's files, so that another one is noticed."""
+    """List names, sizes and times of an encoder's files, to detect that it has been replaced."""
     path = Path(encoder)
     files = [path] if path.is_file() else sorted(path.rglob("*")) if path.is_dir() else []
     return [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files]

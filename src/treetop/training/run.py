@@ -1,7 +1,7 @@
-"""A training run that can go on after it was killed: finished stages, kept in a folder.
+"""Resumable training runs: finished stages are kept in a folder.
 
-A stage's file carries the fingerprint of all it depends on: the data, some settings, and the stages
-before it. A stage whose fingerprint is the same is read back, any other is done again.
+The file of a stage contains a fingerprint of everything the stage depends on: the data, some settings
+and earlier stages. A stage with the same fingerprint is read back; any other is repeated.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from treetop.errors import TreetopError
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
 from treetop.runtime.files import part_of, replacing_file
 from treetop.settings.declared import declared
-from treetop.settings.making import chosen_values
 from treetop.settings.schema import LinearSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -31,7 +30,7 @@ VERSION = 1
 FACTS = "run.json"
 CHECKPOINT = "checkpoint.safetensors"
 HISTORY = "history.jsonl"
-# All that a run writes, and therefore all that `overwrite` may delete.
+# All files that a run writes; `overwrite` deletes no others.
 STAGES = (
     "text-features",
     "first-tree",
@@ -44,13 +43,13 @@ STAGES = (
 OWN_NAME = re.compile(
     rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|({'|'.join(STAGES)})\.safetensors"
 )
-# run.json of earlier versions held nothing but this.
+# run.json of early versions contained only the fingerprint of the data.
 FINGERPRINT = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A part of a training: the settings that it reads, and the stages that it builds on."""
+    """A step of the training: its name, the settings it reads, and the stages it depends on."""
 
     name: str
     reads: tuple[str, ...]
@@ -58,7 +57,7 @@ class Stage:
 
 
 class Run:
-    """The stages of one training; without a folder nothing is kept."""
+    """The stages of one training run. Without a folder, nothing is kept."""
 
     def __init__(
         self,
@@ -81,7 +80,8 @@ class Run:
         folder.mkdir(parents=True, exist_ok=True)
         began_on = data_of_run(folder)
         if overwrite:
-            # run.json stays until it is replaced: a kill leaves a folder that is still known as a run.
+            # run.json stays until it is replaced, so that a killed process leaves a folder that is
+            # still recognized as a run.
             for path in folder.iterdir():
                 if is_own(path) and path.name != FACTS:
                     path.unlink()
@@ -96,7 +96,7 @@ class Run:
                 file.write(text)
 
     def fingerprint(self, name: str, settings: dict[str, Any], after: Iterable[str]) -> str:
-        """What a stage depends on, as a short text; remembered under the stage's name."""
+        """Compute and remember the fingerprint of a stage: everything that it depends on."""
         before = [self.prints[stage] for stage in after]
         text = json.dumps([__version__, name, settings, before], sort_keys=True, default=str)
         self.prints[name] = hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -105,12 +105,12 @@ class Run:
     def stage(
         self, stage: Stage, settings: Kind, make: Callable[[Kind], Arrays], **facts: Any
     ) -> Arrays:
-        """The arrays of a stage: read back if it was done before with the same inputs, else made.
+        """Return the arrays of a stage: from its file if its inputs are the same, else from `make`.
 
-        `make` gets the settings that the stage declares and no others. `facts` are what else it depends
-        on.
+        `make` receives settings of which it can read only those that the stage declares. `facts` are
+        further inputs.
         """
-        inputs = {**chosen_values(settings, stage.reads), **facts}
+        inputs = {**{name: getattr(settings, name) for name in stage.reads}, **facts}
         mark = self.fingerprint(stage.name, inputs, stage.after)
         own = declared(settings, stage.reads, stage.name)
         if self.folder is None:
@@ -125,7 +125,7 @@ class Run:
 
 
 def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool = False) -> None:
-    """Raise unless `Run` may use the folder: before any work is done, and without changing anything."""
+    """Raise unless `Run` may use the folder, without changing anything."""
     if resume and overwrite:
         raise TreetopError(
             "resume or overwrite, not both: give --resume (resume=True) to continue a run, "
@@ -165,7 +165,7 @@ def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
 
 
 def data_of_run(folder: Path) -> str | None:
-    """Fingerprint of the data that the run in a folder began on; None if there is no run."""
+    """Return the fingerprint of the data of the run in a folder; None if it is not a run."""
     path = folder / FACTS
     if not path.is_file():
         return None
@@ -181,7 +181,7 @@ def data_of_run(folder: Path) -> str | None:
 
 
 def is_own(path: Path) -> bool:
-    """Whether a file of a run's folder is one that a run writes, or the part of one."""
+    """Whether a file is one that a run writes, or an incomplete one."""
     name = path.name
     if name.startswith(".") and name.endswith(".part"):
         name = name.removeprefix(".").removesuffix(".part")
@@ -189,7 +189,7 @@ def is_own(path: Path) -> bool:
 
 
 def read_marked(path: Path, mark: str) -> Arrays | None:
-    """Arrays of a file whose fingerprint is `mark`; None if there is no such file."""
+    """Read the arrays of a file; None if it does not exist or has another fingerprint than `mark`."""
     if not path.is_file():
         return None
     arrays = read_arrays(path)
@@ -199,14 +199,14 @@ def read_marked(path: Path, mark: str) -> Arrays | None:
 
 
 def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
-    """Write arrays and a fingerprint; the file appears only when it is complete."""
+    """Write arrays and their fingerprint atomically."""
     marked = {**arrays, MARK: np.frombuffer(mark.encode(), np.uint8)}
     with replacing_file(path, "wb") as file:
         write_tensors(file, marked)
 
 
 def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:
-    """A short text that differs for different documents or labels."""
+    """Compute a hash of documents, labels and weights."""
     digest = hashlib.blake2b(digest_size=16)
     for text in texts:
         digest.update(text.encode("utf-8", "replace"))

@@ -1,9 +1,9 @@
-"""The stages of XRTransformer's training, each done once per run and remembered in its folder."""
+"""The stages of training XRTransformer; each is done once per run and kept in its folder."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -23,7 +23,7 @@ from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, csr_from_arrays, csr_to_arrays, part, prefixed
 from treetop.settings import auto
 from treetop.settings.declared import declared
-from treetop.settings.parts import RankerSettings
+from treetop.settings.parts import MATCHER, RANKER
 from treetop.settings.schema import TransformerSettings
 from treetop.training.documents import TrainingDocuments
 from treetop.training.forest import label_features, train_forest
@@ -35,11 +35,8 @@ if TYPE_CHECKING:  # importing it takes seconds
     from treetop.features.encoders.transformer import Encoder
 
 LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
-RANKER = tuple(one.name for one in fields(RankerSettings))
 FEATURE_MAP = ("dense_weight", "center", "words")
 ENCODER = ("encoder", "pooling", "max_length")
-# The rankers that make P have a beam and passes of their own, and M for a shortlist.
-MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))
 TUNING = (
     "budget",
     "batch",
@@ -68,14 +65,14 @@ EMBEDDING = Stage("embedding", ENCODER, ("data",))
 
 
 def tuning_settings(settings: TransformerSettings) -> tuple[str, ...]:
-    """What fine-tuning reads: rankers between its levels only where P is made of them."""
+    """Return the settings that fine-tuning reads: those of rankers only if it predicts P."""
     if settings.tune_shortlist == "beam":
         return (*ENCODER, *TUNING, *MATCHER, *FEATURE_MAP, "tune_beam", "matcher_passes")
     return (*ENCODER, *TUNING, "passes", "tolerance")
 
 
 class Training:
-    """Settings, runtime, run, and the stages one after the other."""
+    """The training of one model: settings, runtime and run, with a method for each stage."""
 
     def __init__(self, settings: TransformerSettings, runtime: Runtime, run: Run) -> None:
         self.settings, self.runtime, self.run = settings, runtime, run
@@ -83,7 +80,7 @@ class Training:
         self.opening = Opening(settings, runtime)
 
     def text_features(self, data: TrainingDocuments) -> tuple[Tfidf, sp.csr_matrix, sp.csr_matrix]:
-        """Φ_tfidf: what was learned, the documents' features, and those of the documents held back."""
+        """Fit Φ_tfidf; return it with the features of the training and of the held-out documents."""
         self.runtime.reporter.step("text features")
         analysers, threads = self.settings.analysers(), self.runtime.threads
 
@@ -98,14 +95,14 @@ class Training:
 
         with self.opening.meanwhile():
             arrays = self.run.stage(
-                TEXT_FEATURES, self.settings, make, analysers=[asdict(one) for one in analysers]
+                TEXT_FEATURES, self.settings, make, analysers=[asdict(a) for a in analysers]
             )
         X = csr_from_arrays(arrays, "X")
         check_rows(features(X), data.Y)
         return Tfidf.from_arrays(analysers, part(arrays, "tfidf")), X, csr_from_arrays(arrays, "held")
 
     def preliminary_tree(self, tfidf: sp.csr_matrix, data: TrainingDocuments) -> tuple[Tree, int]:
-        """The preliminary tree from Φ_tfidf, and how many of its levels are fine-tuned."""
+        """Build the preliminary tree from Φ_tfidf; return it with the number of fine-tuned levels."""
         sizes, levels = auto.first_sizes(
             self.settings.first_tree, data.Y.shape[1], self.settings.largest_level
         )
@@ -123,7 +120,7 @@ class Training:
         return Tree.from_arrays(arrays), levels
 
     def encoder_and_tokens(self, data: TrainingDocuments) -> tuple[TextEncoder, Tokens | None]:
-        """Φ_dnn with the weights it came with, and the documents' tokens, unless it reads words."""
+        """Return the pre-trained encoder and the documents' tokens; None for static word vectors."""
         self.runtime.reporter.step("tokenizer")
         tokenizer = self.opening.tokenizer()
         tokens = None
@@ -135,19 +132,17 @@ class Training:
         encoder = self.opening.encoder()
         longest = getattr(encoder, "max_length", None)
         if tokens is not None and longest is not None and longest != tokens.length:
-            tokens = self.tokens(
-                "shorter-tokens", tokenizer, longest, data
-            )  # the model has fewer places
+            # The model has fewer positions than its tokenizer says.
+            tokens = self.tokens("shorter-tokens", tokenizer, longest, data)
         return encoder, tokens
 
     def tokens(self, name: str, tokenizer: Any, length: int, data: TrainingDocuments) -> Tokens:
-        """Token ids of the documents, and of those held back, cut to `length`."""
+        """Tokenize the training and the held-out documents, truncated to `length` tokens."""
 
         def make(_: TransformerSettings) -> Arrays:
             self.runtime.reporter.step("tokens")
-            own, held = (
-                token_ids_of(tokenizer, texts, length) for texts in (data.texts, data.held_texts)
-            )
+            own = token_ids_of(tokenizer, data.texts, length)
+            held = token_ids_of(tokenizer, data.held_texts, length)
             return {"ids": own.ids, "ptr": own.ptr, "held.ids": held.ids, "held.ptr": held.ptr}
 
         stage = Stage(name, ("encoder",), ("data",))
@@ -166,7 +161,7 @@ class Training:
         first: tuple[Tree, int],
         data: TrainingDocuments,
     ) -> tuple[np.ndarray, LabelWeights | None]:
-        """θ on the levels of the preliminary tree; Φ_dnn at the end, and the labels' W."""
+        """Fine-tune θ on the preliminary tree; return Φ_dnn(θ*) and the labels' W (see `FineTuned`)."""
         from treetop.training.finetune.curriculum import fine_tune
         from treetop.training.finetune.problem import TuningDocuments, TuningProblem
         from treetop.training.finetune.runlog import RunLog
@@ -174,30 +169,25 @@ class Training:
         assert tokens is not None
         tree, levels = first
         stage = Stage("level-1", tuning_settings(self.settings), ("first-tree", "tokens"))
-        held_back = None
-        if data.held_texts:
-            held_back = TuningDocuments(held_tfidf, tokens.held, data.held_labels)
+        held_out = TuningDocuments(held_tfidf, tokens.held, data.held_labels)
         problem = TuningProblem(
             train=TuningDocuments(tfidf, tokens.own, data.Y, data.weights),
-            held_back=held_back,
+            held_out=held_out if data.held_texts else None,
             tree=tree,
             levels=levels,
             feature_map=feature_map,
             settings=declared(self.settings, stage.reads, "fine-tuning"),
             runtime=self.runtime,
         )
-        facts = {
-            "levels": levels,
-            "precision": self.runtime.precision,
-            "files": encoder_files(self.settings.encoder),
-        }
-        log = RunLog(self.run, stage, self.settings, facts, self.runtime)
+        log = RunLog(
+            self.run, stage, self.settings, {"levels": levels, **self.encoder_facts()}, self.runtime
+        )
         tuned = fine_tune(cast("Encoder", encoder), problem, log)
         self.history = log.history
         return tuned
 
     def embed(self, encoder: TextEncoder, tokens: Tokens | None, data: TrainingDocuments) -> np.ndarray:
-        """Φ_dnn of the documents with the frozen encoder."""
+        """Compute Φ_dnn of the documents with the frozen encoder."""
 
         def make(_: TransformerSettings) -> Arrays:
             if tokens is None:
@@ -207,8 +197,12 @@ class Training:
             advance = self.runtime.reporter.step("embedding", transformer.batches(tokens.own))
             return {"vectors": transformer.embed(tokens.own, advance)}
 
-        facts = {"precision": self.runtime.precision, "files": encoder_files(self.settings.encoder)}
-        return np.asarray(self.run.stage(EMBEDDING, self.settings, make, **facts)["vectors"])
+        arrays = self.run.stage(EMBEDDING, self.settings, make, **self.encoder_facts())
+        return np.asarray(arrays["vectors"])
+
+    def encoder_facts(self) -> dict[str, Any]:
+        """Return what the vectors of an encoder depend on besides the settings."""
+        return {"precision": self.runtime.precision, "files": encoder_files(self.settings.encoder)}
 
     def rankers(
         self,
@@ -217,7 +211,7 @@ class Training:
         head: LabelWeights | None,
         views: Sequence[View],
     ) -> list[Ranker]:
-        """The refined trees from Φ_cat and their rankers; `head` is what W makes of Φ_cat."""
+        """Build the refined trees from Φ_cat and train their rankers; see `train_forest`."""
 
         def make(settings: TransformerSettings) -> Arrays:
             rankers = train_forest(

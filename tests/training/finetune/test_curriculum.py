@@ -1,7 +1,7 @@
-"""Algorithm 2's first loop on a problem small enough to do by hand: the tree, then P, M and R̂ by level.
+"""The first loop of Algorithm 2, step by step: the tree, then P, M and R̂ of each level.
 
-Twelve labels below 3 and 6 nodes. A document has words of its label and of the nodes above it, but
-every sixth those of another label: what is predicted is then not what is true.
+There are twelve labels below 6 and 3 nodes. A document consists of words of its label and of the nodes
+above it; every sixth has those of another label instead, so that predicted and true nodes differ.
 """
 
 from collections import namedtuple
@@ -33,8 +33,8 @@ SETTINGS = {
 }
 
 
-def problem(count, seed):
-    """Texts, and the labels of each: its own, and for some a second one."""
+def texts_and_labels(count, seed):
+    """Return texts and their labels; some texts have a second label."""
     random = np.random.default_rng(seed)
     texts, labels = [], []
     for number in range(count):
@@ -51,7 +51,7 @@ Match = namedtuple("Match", "problem M level above X W beams")
 
 
 class Watched:
-    """What the steps of a curriculum were given and what they made of it, by level."""
+    """Records arguments and results of the steps of fine-tuning, by level."""
 
     def __init__(self, monkeypatch):
         self.matches, self.tasks = {}, {}
@@ -80,7 +80,7 @@ def watched_fit(encoder, **changes):
     with pytest.MonkeyPatch.context() as monkeypatch:
         watched = Watched(monkeypatch)
         model = treetop.XRTransformer(encoder=encoder, **{**SETTINGS, **changes})
-        model.fit(*problem(96, seed=0), validation=problem(36, seed=1))
+        model.fit(*texts_and_labels(96, seed=0), validation=texts_and_labels(36, seed=1))
     return watched
 
 
@@ -94,14 +94,14 @@ def unit(rows):
 
 
 def phi_cat(match, documents, vectors):
-    """Φ_cat as its equation says; the center is that of the training documents."""
+    """Compute Φ_cat by its equation; the center is that of the training documents."""
     center = unit(match.level["vectors"]).mean(axis=0)
     dense = match.problem.settings.dense_weight * unit(unit(match.level[vectors]) - center)
     return np.hstack([unit(documents.tfidf.toarray()), dense])
 
 
 def dense_matrix(clusters, columns, child_ptr):
-    """W[t], features x nodes."""
+    """Return W[t], features x nodes."""
     W = np.zeros((columns, child_ptr[-1]))
     for first, cluster in zip(child_ptr[:-1], clusters, strict=True):
         W[columns - len(cluster.dense) :, first : first + cluster.biases.size] = cluster.dense
@@ -113,7 +113,7 @@ def dense_matrix(clusters, columns, child_ptr):
 
 
 def top(scores, k):
-    """Whether a score is among the k best of its row; -∞ never is."""
+    """Whether each score is among the k best of its row; -∞ never is."""
     best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
     kept = np.zeros(scores.shape, bool)
     np.put_along_axis(kept, best, values=True, axis=1)
@@ -121,14 +121,14 @@ def top(scores, k):
 
 
 def relevance_by_level(Y, tree):
-    """R[1] … R[D]: R[D] is Y in the order of the nodes, R[t] = R[t+1] C[t+1]."""
+    """Compute R[1] … R[D]: R[D] is Y in the order of the nodes, R[t] = R[t+1] C[t+1]."""
     levels = [Y.toarray()[:, tree.label_of]]
     for t in range(tree.depth, 1, -1):
         levels.insert(0, levels[0] @ tree.C(t).toarray())
     return levels
 
 
-def test_the_preliminary_tree_joins_labels_that_share_words(watched):
+def test_the_preliminary_tree_groups_labels_that_share_words(watched):
     tree = watched.matches[1].problem.tree
     assert tree.sizes == [3, 6, 12]
     assert tree.child_ptr[0].tolist() == [0, 3]
@@ -140,23 +140,23 @@ def test_the_preliminary_tree_joins_labels_that_share_words(watched):
         assert set(np.flatnonzero(upper == upper[min(labels)])) == labels
 
 
-def test_p_is_made_after_every_level_but_the_last(watched):
+def test_p_is_predicted_after_every_level_but_the_last(watched):
     assert sorted(watched.matches) == [1, 2]
     assert sorted(watched.tasks) == [1, 2, 3]
 
 
 @pytest.mark.parametrize("transform", ["identity", "sigmoid"])
-def test_p_is_the_top_of_all_nodes_below_the_previous_p(encoder, transform):
-    """P[t] = Top(W[t]ᵀ Φ_cat, k) by dense products; a sigmoid's are multiplied along the path."""
+def test_p_is_the_top_of_the_children_of_the_previous_p(encoder, transform):
+    """P[t] = Top(W[t]ᵀ Φ_cat, k) by dense products; sigmoid scores are multiplied along the path."""
     watched = watched_fit(encoder, score_transform=transform)
-    given = watched.matches[1].problem
-    parts = {"train": (given.train, "vectors"), "held_back": (given.held_back, "held")}
+    problem = watched.matches[1].problem
+    parts = {"train": (problem.train, "vectors"), "held_out": (problem.held_out, "held")}
     for name, (documents, vectors) in parts.items():
         above = np.ones((documents.Y.shape[0], 1))  # the root
         for t, match in watched.matches.items():
             X = phi_cat(match, documents, vectors)
-            W = dense_matrix(match.W, X.shape[1], given.tree.child_ptr[t - 1])
-            below = above @ given.tree.C(t).toarray().T
+            W = dense_matrix(match.W, X.shape[1], problem.tree.child_ptr[t - 1])
+            below = above @ problem.tree.C(t).toarray().T
             scores = X @ W if transform == "identity" else below / (1 + np.exp(-X @ W))
             scores[below == 0] = -np.inf
             P = top(scores, BEAM)
@@ -167,57 +167,59 @@ def test_p_is_the_top_of_all_nodes_below_the_previous_p(encoder, transform):
             above = np.where(P, 1.0 if transform == "identity" else scores, 0.0)
 
 
-def test_the_matcher_reads_phi_cat_of_the_level(watched):
+def test_the_matcher_is_trained_on_phi_cat_of_the_level(watched):
     for match in watched.matches.values():
         X = np.hstack([match.X.sparse.toarray(), match.X.dense])
         expected = phi_cat(match, match.problem.train, "vectors")
         np.testing.assert_allclose(X, expected, atol=2e-6)
     first, second = (match.level["vectors"] for match in watched.matches.values())
-    assert not np.allclose(first, second)  # θ went on from level to level
+    assert not np.allclose(first, second)  # θ has changed from level to level
 
 
-def test_positives_weigh_what_the_normalized_relevance_says(watched):
-    given = watched.matches[1].problem
-    for t, R in enumerate(relevance_by_level(given.train.Y, given.tree), start=1):
+def test_positives_are_weighted_by_normalized_relevance(watched):
+    problem = watched.matches[1].problem
+    for t, R in enumerate(relevance_by_level(problem.train.Y, problem.tree), start=1):
         relevance, _, weights = watched.tasks[t].targets(torch.arange(len(R)))
         np.testing.assert_allclose(relevance, R / R.sum(axis=1, keepdims=True), rtol=1e-6)
         np.testing.assert_array_equal(weights, np.ones(len(R)))
 
 
-def test_m_is_the_children_of_what_is_predicted_and_of_what_is_true(watched):
+def test_m_is_the_children_of_predicted_and_true_parents(watched):
     """M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), and all nodes at level 1."""
-    given = watched.matches[1].problem
-    R = relevance_by_level(given.train.Y, given.tree)
+    problem = watched.matches[1].problem
+    R = relevance_by_level(problem.train.Y, problem.tree)
     documents = torch.arange(len(R[0]))
     assert watched.tasks[1].targets(documents)[1] is None
     assert watched.matches[1].M is None
     for t in (2, 3):
-        C = given.tree.C(t).toarray()
+        C = problem.tree.C(t).toarray()
         P, Y = watched.matches[t - 1].beams.train.toarray() != 0, R[t - 2] > 0
         predicted, true = P @ C.T > 0, Y @ C.T > 0
         M = predicted.astype(int) + true
         _, listed, _ = watched.tasks[t].targets(documents)
         np.testing.assert_array_equal(listed != 0, M != 0)
-        # neither half is in vain, and M leaves nodes out
+        # both terms contribute, and M does not contain all nodes
         assert (predicted & ~true).any()
         assert (true & ~predicted).any()
         assert (M == 0).any()
-    # the rankers that make P[2] are trained on M[2], here by parent
+    # the rankers that predict P[2] are trained on M[2], here by parent
     P, Y = watched.matches[1].beams.train.toarray() != 0, R[0] > 0
     np.testing.assert_array_equal(watched.matches[2].M.toarray(), (P | Y).astype(np.float32))
 
 
-def test_where_documents_are_trained_on_all_nodes_there_is_no_p_and_no_m(encoder):
+def test_p_and_m_are_not_used_when_training_on_all_nodes(encoder):
     watched = watched_fit(encoder, tune_shortlist="all")
     assert not watched.matches
     assert all(task.targets(torch.arange(96))[1] is None for task in watched.tasks.values())
 
 
-def test_passes_of_the_matcher_are_a_setting(encoder):
+def test_matcher_passes_limits_the_passes_of_the_matcher(encoder):
     W = {}
     for passes, of_rankers in ((1, 20), (5, 20), (5, 1)):
         settings = {"matcher_passes": passes, "passes": of_rankers, "tolerance": 1e-6}
         match = watched_fit(encoder, bootstrap=False, **settings).matches[1]
         W[passes, of_rankers] = match.W[0].dense
     assert not np.array_equal(W[1, 20], W[5, 20])
-    np.testing.assert_array_equal(W[1, 20], W[5, 1])  # never more than the final rankers have
+    np.testing.assert_array_equal(
+        W[1, 20], W[5, 1]
+    )  # never more passes than those of the final rankers

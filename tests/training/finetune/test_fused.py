@@ -1,4 +1,4 @@
-"""Triton's kernels against PyTorch's own layers; without a GPU in Triton's interpreter."""
+"""Triton kernels, compared with PyTorch's layers; without a GPU in Triton's interpreter."""
 
 import os
 
@@ -24,7 +24,7 @@ def gradients(layer, x, out):
 
 @pytest.mark.parametrize(("rows", "columns"), [(1, 5), (7, 16), (30, 24), (300, 129)])
 @pytest.mark.parametrize("kind", ["norm", "linear"])
-def test_layers_are_pytorchs(rows, columns, kind, monkeypatch):
+def test_fused_layers_agree_with_pytorch(rows, columns, kind, monkeypatch):
     monkeypatch.setattr(fused, "PROGRAMS", 3)
     torch.manual_seed(0)
     layer = torch.nn.LayerNorm(columns) if kind == "norm" else torch.nn.Linear(columns, 11)
@@ -42,7 +42,7 @@ def test_layers_are_pytorchs(rows, columns, kind, monkeypatch):
         torch.testing.assert_close(layer(x), expected[0], atol=1e-4, rtol=1e-4)
 
 
-def test_only_plain_layers_are_exchanged():
+def test_only_plain_layers_are_replaced():
     model = torch.nn.Sequential(
         torch.nn.Linear(4, 4, bias=False), torch.nn.LayerNorm((2, 4)), torch.nn.Embedding(3, 4)
     )

@@ -1,4 +1,4 @@
-"""What settings of fine-tuning do to its levels: losses, bootstrapping, validation, TensorBoard."""
+"""Settings of fine-tuning: losses, bootstrapping, validation, TensorBoard."""
 
 import itertools
 
@@ -24,7 +24,7 @@ def test_validation_keeps_the_best_weights(encoder, monkeypatch):
     scores = [entry["validation P@1"] for entry in model.history_ if entry["level"] == 2]
     assert [entry["step"] for entry in model.history_ if entry["level"] == 2] == [3, 6, 9, 12]
     assert scores == found[-4:]
-    assert [score * 32 % 1 for score in scores] == [0] * 4  # a share of 32 documents
+    assert [score * 32 % 1 for score in scores] == [0] * 4  # a fraction of 32 documents
     split = treetop.XRTransformer(encoder=encoder, **settings, validation=0.25, patience=1)
     split.fit(texts, labels)
     assert split.train_documents_ == 48
@@ -39,7 +39,7 @@ def test_early_stopping_ends_a_level(encoder, monkeypatch):
 
 
 def fading(original):
-    """P@1 that only falls: the first weights stay the best."""
+    """Replace P@1 by decreasing values, so that the first weights stay the best."""
     scores = (0.9**number for number in itertools.count())
 
     def keep_if_best(self, score):
@@ -56,7 +56,7 @@ def losses_at_the_labels(encoder, **changes):
 @pytest.mark.parametrize(
     ("loss", "of_all", "of_few"), [("bce", 4.83, 2.07), ("squared-hinge", 7.63, 2.60)]
 )
-def test_every_label_is_learned_on_or_the_shortlist_alone(encoder, loss, of_all, of_few):
+def test_the_loss_covers_all_labels_or_the_shortlist(encoder, loss, of_all, of_few):
     # a sum over more labels is larger
     brief = {"tune_loss": loss, "tune_beam": 1, "learning_rate": 1e-6, "head_learning_rate": 1e-6}
     every, few = (
@@ -66,7 +66,7 @@ def test_every_label_is_learned_on_or_the_shortlist_alone(encoder, loss, of_all,
     assert few == [pytest.approx(of_few, rel=0.05)]
 
 
-def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch):
+def test_bootstrapping_lowers_the_initial_loss_of_a_level(encoder, monkeypatch):
     monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 1)
     first = {}
     for bootstrap in (True, False):
@@ -76,16 +76,16 @@ def test_bootstrapping_lowers_the_loss_a_level_begins_with(encoder, monkeypatch)
     assert first[True] < first[False]
 
 
-def test_the_first_level_can_be_bootstrapped_too(encoder, monkeypatch):
+def test_bootstrapping_the_first_level(encoder, monkeypatch):
     monkeypatch.setattr(trainer_module, "STEPS_BETWEEN_FIGURES", 1)
     first = {}
-    for wanted in (True, False):
-        model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap_first=wanted, dropout=0.0)
-        first[wanted] = model.fit(*documents()).history_[0]["loss"]
+    for enabled in (True, False):
+        model = treetop.XRTransformer(encoder=encoder, **BRIEF, bootstrap_first=enabled, dropout=0.0)
+        first[enabled] = model.fit(*documents()).history_[0]["loss"]
     assert first[True] < first[False]
 
 
-def test_tensorboard_gets_the_losses(encoder, tmp_path):
+def test_losses_are_logged_to_tensorboard(encoder, tmp_path):
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

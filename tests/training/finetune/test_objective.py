@@ -1,4 +1,4 @@
-"""Each equation of fine-tuning against a case done by hand."""
+"""Each equation of fine-tuning on a hand-computed example."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from treetop.training.finetune.targets import DeviceRows, Targets  # noqa: E402
 CPU = torch.device("cpu")
 
 
-def test_pointwise_losses_by_hand():
+def test_pointwise_losses_on_a_hand_computed_example():
     logits = torch.tensor([2.0, 0.5, -1.0, 0.5])
     positive = torch.tensor([True, True, True, False])
     torch.testing.assert_close(pointwise("hinge", logits, positive), torch.tensor([0.0, 0.5, 2.0, 1.5]))
@@ -35,7 +35,7 @@ def test_pointwise_losses_by_hand():
     torch.testing.assert_close(pointwise("bce", logits, positive), expected)
 
 
-def test_the_level_objective_by_hand():
+def test_the_loss_of_a_level_on_a_hand_computed_example():
     # R̂: positives 3/4 and 1/4; the listed negative weighs α = 0.5; the last node is not listed
     logits = torch.tensor([[0.0, 0.0, 0.0, 9.0]])
     relevance = torch.tensor([[0.75, 0.25, 0.0, 0.0]])
@@ -46,7 +46,7 @@ def test_the_level_objective_by_hand():
     assert twice.item() == pytest.approx(3.0)
 
 
-def test_a_documents_loss_does_not_depend_on_anothers_shortlist():
+def test_the_loss_of_a_document_does_not_depend_on_other_shortlists():
     logits = torch.randn(2, 6)
     relevance = torch.tensor([[1.0, 0, 0, 0, 0, 0], [0, 0.5, 0.5, 0, 0, 0]])
     narrow = torch.tensor([[1.0, 1, 0, 0, 0, 0], [1, 1, 1, 0, 0, 0]])
@@ -56,7 +56,7 @@ def test_a_documents_loss_does_not_depend_on_anothers_shortlist():
     assert losses[0] == losses[1]
 
 
-def test_the_shortlist_holds_every_positive(rng):
+def test_the_shortlist_contains_every_positive(rng):
     P = sp.random(30, 8, 0.2, "csr", np.float32, rng)
     Y = sp.random(30, 8, 0.2, "csr", np.float32, rng)
     M = shortlist(P, Y).toarray()
@@ -73,7 +73,7 @@ def test_the_shortlist_holds_every_positive(rng):
     np.testing.assert_array_equal(weights, [1, 1, 1])
 
 
-def test_rows_on_the_device_are_the_dense_rows(rng):
+def test_device_rows_equal_dense_rows(rng):
     matrix = sp.random(20, 9, 0.3, "csr", np.float32, rng)
     matrix[3] = 0
     matrix.eliminate_zeros()
@@ -95,11 +95,11 @@ def test_budgets(budget, expected):
     assert steps_by_level(budget, 3, 1000, 100) == expected
 
 
-def test_an_epoch_of_few_documents_is_a_step_each():
+def test_an_epoch_smaller_than_a_batch_is_one_step():
     assert sum(steps_by_level("20 epochs", 2, 50, 256)) == 20
 
 
-def test_bad_budgets():
+def test_invalid_budgets_are_an_error():
     with pytest.raises(TreetopError, match="2 parts, but 3 levels are fine-tuned"):
         steps_by_level("3/4 steps", 3, 100, 10)
     with pytest.raises(TreetopError, match="budget '5 weeks' is not understood"):
@@ -122,20 +122,20 @@ def test_bad_budgets():
         ("1-16-L", 100, [16], 2),
     ],
 )
-def test_shapes_of_the_preliminary_tree(spec, labels, sizes, tuned):
+def test_level_sizes_of_the_preliminary_tree(spec, labels, sizes, tuned):
     assert first_sizes(spec, labels, 32_768) == (sizes, tuned)
 
 
 @pytest.mark.parametrize(
     ("spec", "message"),
-    [("16-x-L", "not understood"), ("256-16-L", "must grow"), ("flat", "add a coarser level")],
+    [("16-x-L", "not understood"), ("256-16-L", "must increase"), ("flat", "add a coarser level")],
 )
-def test_bad_shapes(spec, message):
+def test_invalid_preliminary_trees_are_an_error(spec, message):
     with pytest.raises(TreetopError, match=message):
         first_sizes(spec, 4108, 100)
 
 
-def test_batches_hold_every_document_once_an_epoch(rng):
+def test_batches_contain_every_document_once_per_epoch(rng):
     lengths = rng.integers(1, 100, 1000)
     batches = Batches(lengths, 30, seed=3)
     epoch = np.concatenate([batches[step] for step in range(33)])
@@ -148,7 +148,7 @@ def test_batches_hold_every_document_once_an_epoch(rng):
     assert Batches(lengths[:10], 256, 0)[3].size == 10  # fewer documents than the batch
 
 
-def test_the_linear_schedule():
+def test_the_linear_learning_rate_schedule():
     rates = [rate_at(step, 100, 0.1) for step in range(100)]
     np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 11)  # 0 is before the first step
     np.testing.assert_allclose(rates[10:], np.arange(90, 0, -1) / 91)  # and after the last one
@@ -156,7 +156,7 @@ def test_the_linear_schedule():
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
-def test_adam_is_torchs_own(precision):
+def test_the_optimizer_agrees_with_torch(precision):
     torch.manual_seed(0)
     encoder, head = torch.nn.Linear(4, 3), Head(2, 3, 0.0)
     twin = torch.nn.Linear(4, 3)
@@ -181,14 +181,14 @@ def test_adam_is_torchs_own(precision):
     torch.testing.assert_close(head.weight.data, twin_head.weight.data, **close)
 
 
-def test_learning_rates_by_the_encoders_width():
+def test_default_learning_rates_by_width():
     assert learning_rates(None, 2e-3, 384) == (2e-4, 2e-3)
     assert learning_rates(None, 2e-3, 768) == (5e-5, 2e-3)
     assert learning_rates(None, 2e-3, 128) == (2e-4, 2e-3)
     assert learning_rates(1e-4, None, 768) == (1e-4, 1e-4)
 
 
-def test_a_head_that_starts_from_shares_says_them_of_every_document():
+def test_a_head_initialized_with_frequencies_predicts_them():
     head = Head(3, 4, 0.0)
     head.start_from_shares(np.array([0.5, 0.01, 0.0]))
     chances = torch.sigmoid(head(torch.zeros(2, 4)))

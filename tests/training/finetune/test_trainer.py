@@ -1,4 +1,4 @@
-"""The training loop: what it resumes from, how it fits a device's memory, and what it writes."""
+"""The training loop: resuming, memory of the device, and records."""
 
 import json
 from dataclasses import replace
@@ -39,7 +39,7 @@ def source(tmp_path_factory):
 
 @pytest.fixture
 def make(source):
-    """A new trainer of 5 nodes on 32 documents; every call gives the same one."""
+    """Creates identical trainers of 5 nodes on 32 documents."""
 
     def make(precision="fp32", device="cpu", reporter=None, cuda_graphs=True, **changes):
         settings = replace(SETTINGS, **changes)
@@ -80,7 +80,7 @@ def snapshot(trainer):
 
 
 class Scores:
-    """P@1 that is known beforehand."""
+    """Stands in for `Validator` with predetermined values of P@1."""
 
     def __init__(self, *scores):
         self.remaining = list(scores)
@@ -93,7 +93,7 @@ class Scores:
 
 
 @PRECISIONS
-def test_three_steps_and_three_more_from_their_state_are_six_steps(make, precision):
+def test_resuming_from_a_state_gives_the_same_weights(make, precision):
     whole, first, second = make(precision), make(precision), make(precision)
     train(whole, 6)
     train(first, 3)
@@ -104,11 +104,11 @@ def test_three_steps_and_three_more_from_their_state_are_six_steps(make, precisi
     train(second, 3)
     assert_equal(second.state_dict(), whole.state_dict())
     assert torch.equal(second.losses[3:], whole.losses[3:])
-    assert_equal(first.state_dict(), before)  # nothing is shared with what was loaded
+    assert_equal(first.state_dict(), before)  # no memory is shared with the loaded state
     assert any(not torch.equal(before[name], whole.state_dict()[name]) for name in before)
 
 
-def test_a_state_names_weights_memory_and_where_the_level_stands(make):
+def test_a_state_contains_weights_optimizer_and_progress(make):
     trainer = make()
     train(trainer, 2)
     trainer.keep_if_best(0.25)
@@ -138,7 +138,7 @@ def test_a_state_names_weights_memory_and_where_the_level_stands(make):
     assert_equal(again.best_weights, trainer.best_weights)
 
 
-def test_the_best_weights_are_a_copy_and_come_back_at_the_end(make):
+def test_the_best_weights_are_restored_at_the_end(make):
     trainer = make(validate_every=1 / 3)
     log = log_of(Run(), Runtime())
     trainer.run(Scores(0.5, 0.75, 0.625), log)
@@ -149,7 +149,7 @@ def test_the_best_weights_are_a_copy_and_come_back_at_the_end(make):
 
 
 @PRECISIONS
-def test_a_checkpoint_in_a_file_resumes_bit_for_bit(make, precision, tmp_path):
+def test_resuming_from_a_checkpoint_file_gives_the_same_weights(make, precision, tmp_path):
     runtime = Runtime(checkpoint_minutes=1e-9)
     whole = make(precision, validate_every=1 / 3)
     whole.run(Scores(0.5, 0.25, 0.125), log_of(Run(), runtime))
@@ -169,7 +169,7 @@ def test_a_checkpoint_in_a_file_resumes_bit_for_bit(make, precision, tmp_path):
     assert_equal(resumed.state_dict(), whole.state_dict())
 
 
-def test_arrays_of_a_state_are_the_state(make):
+def test_a_state_survives_conversion_to_arrays_and_back(make):
     trainer = make()
     train(trainer, 1)
     assert_equal(from_arrays(to_arrays(trainer.state_dict())), trainer.state_dict())
@@ -178,7 +178,7 @@ def test_arrays_of_a_state_are_the_state(make):
 # The loop
 
 
-def test_a_level_without_a_better_score_ends_early_and_stays_ended(make):
+def test_early_stopping_also_holds_after_resuming(make):
     notes = []
     reporter = Reporter()
     reporter.note = notes.append
@@ -186,7 +186,7 @@ def test_a_level_without_a_better_score_ends_early_and_stays_ended(make):
     trainer.run(Scores(0.5, 0.5, 0.25), log_of(Run(), Runtime()))
     assert trainer.step == 3
     assert notes == ["level 1: no better P@1 in 2 validations"]
-    # killed between its last checkpoint and its end, it does not go on when it is resumed
+    # resumed from its last checkpoint, the level does not continue
     before = {name: tensor.clone() for name, tensor in trainer.weights().items()}
     again = make(validate_every=1 / 6, patience=2)
     again.load_state_dict(trainer.state_dict())
@@ -195,7 +195,7 @@ def test_a_level_without_a_better_score_ends_early_and_stays_ended(make):
     assert_equal(again.weights(), before)
 
 
-def test_figures_are_shown_and_noted_and_those_of_lost_steps_are_dropped(make, tmp_path):
+def test_metrics_are_reported_and_recorded_and_repeated_steps_are_dropped(make, tmp_path):
     shown = []
     reporter = Reporter()
     reporter.step = lambda name, total: shown.append((name, total)) or (lambda: shown.append("."))
@@ -220,7 +220,7 @@ def test_figures_are_shown_and_noted_and_those_of_lost_steps_are_dropped(make, t
 # Memory and recordings
 
 
-def test_a_batch_in_parts_has_the_gradients_of_the_whole(make):
+def test_split_batches_have_the_same_gradients(make):
     whole, parts = make(dropout=0.0), make(dropout=0.0)
     rows = whole.task.batches[0]
     gradients = {}
@@ -232,7 +232,7 @@ def test_a_batch_in_parts_has_the_gradients_of_the_whole(make):
 
 
 class EagerRecorder:
-    """Stands in for `Recorder` where there is no GPU: does the work that would be recorded."""
+    """Stands in for `Recorder` without a GPU: does the work that would be recorded."""
 
     def __init__(self, work):
         self.work, self.calls, self.most = work, 0, 99
@@ -245,7 +245,7 @@ class EagerRecorder:
 
 
 @PRECISIONS
-def test_what_is_recorded_is_the_step(make, monkeypatch, precision):
+def test_recorded_steps_equal_plain_steps(make, monkeypatch, precision):
     plain = make(precision)
     train(plain, STEPS)
     monkeypatch.setattr(step_module, "Recorder", EagerRecorder)
@@ -257,7 +257,7 @@ def test_what_is_recorded_is_the_step(make, monkeypatch, precision):
     assert torch.equal(recorded.losses, plain.losses)
 
 
-def test_out_of_memory_ends_recording_and_halves_the_batch(make, monkeypatch):
+def test_out_of_memory_stops_recording_and_splits_batches(make, monkeypatch):
     monkeypatch.setattr(step_module, "Recorder", EagerRecorder)
     monkeypatch.setattr(LearningEncoder, "records_steps", True)
     notes = []
@@ -268,12 +268,12 @@ def test_out_of_memory_ends_recording_and_halves_the_batch(make, monkeypatch):
     train(trainer, STEPS)
     train(plain, STEPS)
     assert trainer.take_step.recorder is None
-    assert notes == ["out of memory: batches of 8 go in parts of 4 from here on"]
+    assert notes == ["out of memory: splitting batches of 8 into parts of 4 from now on"]
     torch.testing.assert_close(trainer.losses, plain.losses, rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_steps_recorded_on_a_gpu_are_the_plain_ones(make):
+def test_recorded_steps_on_a_gpu_equal_plain_steps(make):
     losses = {}
     for cuda_graphs in (False, True):
         changes = {"dropout": 0.0, "learning_rate": 1e-4}

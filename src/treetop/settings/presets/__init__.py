@@ -1,4 +1,4 @@
-"""Named sets of settings, each a short file beside this one."""
+"""Presets: named sets of settings, each a JSON file in this folder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treetop.errors import TreetopError
 from treetop.settings.names import renamed
 
 FOLDER = Path(__file__).parent
-# As the documentation lists them.
+# In the order in which the documentation lists them.
 GENERAL = (
     "xr-linear",
     "parabel",
@@ -26,44 +26,43 @@ GENERAL = (
 
 
 def names() -> list[str]:
-    """All presets, the general ones first."""
-    found = {path.stem for path in FOLDER.glob("*.json")}
-    return [*GENERAL, *sorted(found - set(GENERAL))]
+    """Return the names of all presets, the general ones first."""
+    return [*GENERAL, *sorted({path.stem for path in FOLDER.glob("*.json")} - set(GENERAL))]
 
 
 @cache
 def read_preset(name: str) -> dict[str, Any]:
-    """A preset's file: one of ours by its name, or a user's own by its path."""
+    """Read a built-in preset by name, or a user's own JSON file by path."""
     path = FOLDER / f"{name}.json" if name in names() else Path(name)
     if path.suffix != ".json" or not path.is_file():
         raise TreetopError(
             f"unknown preset {name!r}: choose one of {', '.join(names())}, or give a .json file"
         )
     try:
-        made: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        _ = made["model"], dict(made["settings"])
+        preset: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        _ = preset["model"], dict(preset["settings"])
     except (ValueError, KeyError, TypeError) as error:
-        raise TreetopError(f"{path}: no preset: it must have model and settings ({error})") from None
-    return made
+        raise TreetopError(f"{path}: not a preset: it must have model and settings ({error})") from None
+    return preset
 
 
 def kind_of(name: str) -> str:
-    """The kind of model a preset is for."""
+    """Return the kind of model that a preset is for: xr-linear or xr-transformer."""
     return str(read_preset(name)["model"])
 
 
 def settings_of(name: str, kind: str | None = None) -> dict[str, Any]:
-    """The settings a preset changes, those of the preset it builds on first."""
+    """Return the settings of a preset, including those of the preset it is based on."""
     if kind is not None and kind_of(name) != kind:
         raise TreetopError(f"preset {name!r} is for {kind_of(name)}, not for {kind}")
-    found = read_preset(name)
-    below = settings_of(found["like"]) if "like" in found else {}
-    return {**below, **renamed(found["settings"])}
+    preset = read_preset(name)
+    inherited = settings_of(preset["like"]) if "like" in preset else {}
+    return {**inherited, **renamed(preset["settings"])}
 
 
 def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
-    """What the members of a preset's ensemble change, and how they are combined."""
-    found = read_preset(name).get("ensemble")
-    if found is None:
-        raise TreetopError(f"preset {name!r} names no ensemble: give its members by --member")
-    return [renamed(member) for member in found["members"]], found["combine"]
+    """Return the settings of each member of a preset's ensemble, and how their scores are combined."""
+    ensemble = read_preset(name).get("ensemble")
+    if ensemble is None:
+        raise TreetopError(f"preset {name!r} names no ensemble: specify its members with --member")
+    return [renamed(member) for member in ensemble["members"]], ensemble["combine"]

@@ -1,4 +1,4 @@
-"""Which documents a step sees: random, but of similar lengths, so that little is padding."""
+"""Batches: random documents of similar lengths, to keep padding small."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import numpy as np
 import torch
 from torch import Tensor
 
-# Batches among which documents are sorted by length.
+# Number of batches within which documents are sorted by length.
 BATCHES_SORTED = 16
-# Widths of batches are multiples of this, unless all documents are of one length.
+# Widths of batches are multiples of this, unless all documents have the same length.
 WIDTH_STEP = 16
 
 
 class Batches:
-    """The documents of any step, from the seed and the step's number alone.
+    """The documents of each step, determined by the seed and the number of the step alone.
 
-    Every document comes once per epoch. Nothing has to be remembered to resume at a step, and every
-    process that trains knows the batches of all.
+    A document occurs at most once per epoch. No state is necessary to resume at a step, and with
+    several processes each could compute the batches of all.
     """
 
     def __init__(self, lengths: np.ndarray, batch: int, seed: int) -> None:
@@ -27,7 +27,7 @@ class Batches:
         self._epoch, self._order = -1, np.zeros((0, self.batch), np.int64)
 
     def __getitem__(self, step: int) -> np.ndarray:
-        """Documents of a step, longest first."""
+        """Return the documents of a step, longest first."""
         epoch, number = divmod(step, self.per_epoch)
         if epoch != self._epoch:
             self._epoch, self._order = epoch, self.order_of(epoch)
@@ -39,7 +39,7 @@ class Batches:
         return int(self.lengths.size // self.batch)
 
     def order_of(self, epoch: int) -> np.ndarray:
-        """Batches of an epoch, batches x documents. Those that fill none wait for another epoch."""
+        """Return the documents of an epoch, shape (batches, batch size); the remainder is left out."""
         random = np.random.default_rng([self.seed, epoch])
         count = self.per_epoch
         order = random.permutation(self.lengths.size)[: count * self.batch]
@@ -53,15 +53,15 @@ class Batches:
 
 
 class DeviceBatch(NamedTuple):
-    """Documents of a batch on the device, and how wide their padded tokens are."""
+    """The documents of a batch on the device, and the width of their padded tokens."""
 
     rows: Tensor  # int64
     width: int  # tokens per row
-    full: bool  # whether every document has as many, so that no mask is needed
+    full: bool  # whether all documents have this width, so that no mask is needed
 
 
 def on_device(rows: np.ndarray, lengths: np.ndarray, longest: int, device: torch.device) -> DeviceBatch:
-    """Documents `rows` as the device takes them; `longest`: tokens that the encoder reads at most."""
+    """Move a batch to the device; `longest` is the maximum number of tokens of the encoder."""
     tokens = lengths[rows]
     most, full = int(tokens.max()), bool(tokens.max() == tokens.min())
     width = most if full else -(-most // WIDTH_STEP) * WIDTH_STEP

@@ -1,4 +1,4 @@
-"""Algorithm 2's first loop: the encoder learns on ever finer levels of the preliminary tree."""
+"""The first loop of Algorithm 2: the encoder is fine-tuned on ever finer levels of the tree."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treetop.ranking.ranker import shortlist
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.arrays import Arrays, part
 from treetop.training.finetune.batches import Batches
-from treetop.training.finetune.bootstrap import bootstrap_solution, is_bootstrapped, new_head
+from treetop.training.finetune.bootstrap import bootstrap_solution, new_head
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.matcher import Beams, predict_beams
 from treetop.training.finetune.network import LearningEncoder
@@ -24,21 +24,21 @@ from treetop.training.finetune.runlog import RunLog
 from treetop.training.finetune.state import from_arrays, to_arrays
 from treetop.training.finetune.targets import Targets
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer
-from treetop.training.finetune.validation import validator
+from treetop.training.finetune.validation import Validator
 
 
 class FineTuned(NamedTuple):
-    """What fine-tuning leaves beside the encoder."""
+    """Results of fine-tuning besides the encoder itself."""
 
     vectors: np.ndarray  # Φ_dnn(θ*) of the training documents
-    head: LabelWeights | None  # the labels' W, if their level was fine-tuned
+    head: LabelWeights | None  # W of the labels, if their level was fine-tuned
 
 
 def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTuned:
-    """Algorithm 2's first loop, t = 1 … D̂. Afterwards `encoder` holds θ*.
+    """Run the first loop of Algorithm 2, t = 1 … D̂; afterwards, `encoder` holds θ*.
 
-    P is made only where documents are trained on shortlists. Where they are trained on all nodes, M
-    are the true parents, whose children W is bootstrapped on.
+    P is predicted only if documents are trained on shortlists. If they are trained on all nodes, M
+    consists of the true parents and is used for bootstrapping alone.
     """
     learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime)
     learner = LevelLearner(learning, problem, log)
@@ -46,10 +46,12 @@ def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTune
     vectors = np.zeros((0, encoder.width), np.float32)
     for t in range(1, problem.levels + 1):
         M = shortlist_of(problem, t, beams)
+        # W[t], θ[t] = Iterative_Learn(X, Y[t], C[t], θ[t-1], P[t-1])
         level = log.finished_level(t, partial(learner.learn, t, M, beams, vectors))
         learning.weights.load_state_dict(from_arrays(part(level, "encoder")))
         vectors = np.asarray(level["vectors"])
         if problem.predicts_beams and t < problem.levels:
+            # P[t] = Top(W[t]ᵀ Φ_cat(X, θ[t]), k)
             beams = predict_beams(problem, t, M, level, beams)
     log.close()
     learning.finish()
@@ -57,9 +59,9 @@ def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTune
 
 
 def shortlist_of(problem: TuningProblem, t: int, beams: Beams | None) -> sp.csr_matrix | None:
-    """M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), by cluster: N x K[t-1].
+    """Compute M[t], the paper's equation 8, by cluster: shape (N, K[t-1]).
 
-    None at level 1, where it is the root's children for every document.
+    At level 1, where it is the root's children for every document, return None.
     """
     if t == 1:
         return None
@@ -67,7 +69,7 @@ def shortlist_of(problem: TuningProblem, t: int, beams: Beams | None) -> sp.csr_
 
 
 def label_weights(problem: TuningProblem, level: Arrays) -> LabelWeights | None:
-    """W of the last level that was learned by label, if its nodes are the labels."""
+    """Return W of the last fine-tuned level in the order of the labels; None if it is not theirs."""
     if problem.levels < problem.tree.depth:
         return None
     nodes = problem.tree.node_of
@@ -76,7 +78,7 @@ def label_weights(problem: TuningProblem, level: Arrays) -> LabelWeights | None:
 
 @dataclass(frozen=True)
 class LevelLearner:
-    """Algorithm 1 while θ is not fixed: a level's objective, from θ[t-1] and a bootstrapped W."""
+    """Algorithm 1 with θ not fixed: optimizes a level's objective from θ[t-1] and a bootstrapped W."""
 
     encoder: LearningEncoder
     problem: TuningProblem
@@ -85,18 +87,20 @@ class LevelLearner:
     def learn(
         self, t: int, M: sp.csr_matrix | None, beams: Beams | None, vectors: np.ndarray
     ) -> Arrays:
-        """θ[t] and W[t], and Φ_dnn(θ[t]) of all documents. `vectors`: Φ_dnn(θ[t-1])."""
+        """Learn θ[t] and W[t]; return them and Φ_dnn(θ[t]). `vectors` are Φ_dnn(θ[t-1])."""
         problem, log, reporter = self.problem, self.log, self.problem.runtime.reporter
         checkpoint = log.load_checkpoint(t)
         head = new_head(problem, t, self.encoder.width)
-        if checkpoint is None and is_bootstrapped(problem.settings, t):
+        settings = problem.settings
+        if checkpoint is None and (settings.bootstrap_first if t == 1 else settings.bootstrap):
             self.bootstrap(head, t, M, vectors)
         head.to(self.encoder.device)
-        trainer = LevelTrainer(self.encoder, head, self.task(t, M), problem.settings, reporter)
+        trainer = LevelTrainer(self.encoder, head, self.task(t, M), settings, reporter)
         if checkpoint is not None:
             trainer.load_state_dict(checkpoint)
-        P_held = None if beams is None else beams.held_back
-        validate = validator(problem, t, self.encoder, head, P_held)
+        validate = None
+        if problem.held_out is not None:
+            validate = Validator(problem, t, self.encoder, head, beams and beams.held_out)
         log.begin_level(
             t, problem.step_name("fine-tuning", t), step=trainer.step, steps=problem.steps[t - 1]
         )
@@ -106,7 +110,7 @@ class LevelLearner:
         return {**to_arrays(trainer.weights()), **self.embedded()}
 
     def bootstrap(self, head: Head, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> None:
-        """Let W[t] start from the linear solver's solution, at level 1 on Φ_dnn(θ[0])."""
+        """Initialize W[t] with the solution of the linear solver on `vectors`, or Φ_dnn(θ[0])."""
         problem = self.problem
         problem.runtime.reporter.step(problem.step_name("bootstrap", t))
         if t == 1:
@@ -114,7 +118,7 @@ class LevelLearner:
         head.start_from(*bootstrap_solution(problem, t, M, vectors))
 
     def task(self, t: int, M: sp.csr_matrix | None) -> LevelTask:
-        """R̂[t], M[t], batches and steps of a level."""
+        """Prepare R̂[t], M[t], batches and the number of steps of a level."""
         problem, settings = self.problem, self.problem.settings
         targets = Targets(
             relevance=positive_weights(problem.relevance[t - 1], settings.tune_cost_sensitive),
@@ -127,9 +131,9 @@ class LevelLearner:
         return LevelTask(t, targets, batches, problem.steps[t - 1])
 
     def embedded(self) -> Arrays:
-        """Φ_dnn of the training documents, and of those held back where P is made of them."""
+        """Compute Φ_dnn of the training documents, and of the held-out ones if P is predicted."""
         problem = self.problem
         vectors = {"vectors": self.encoder.embed(problem.train.tokens)}
-        if problem.held_back is not None and problem.predicts_beams:
-            vectors["held"] = self.encoder.embed(problem.held_back.tokens)
+        if problem.held_out is not None and problem.predicts_beams:
+            vectors["held"] = self.encoder.embed(problem.held_out.tokens)
         return vectors

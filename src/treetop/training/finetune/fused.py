@@ -1,9 +1,9 @@
 """Layers with faster gradients on an NVIDIA GPU (Triton).
 
 PyTorch sums the gradients of a layer norm's weights, and of a linear layer's bias, over the tokens of a
-batch in kernels that leave most of the GPU idle: together they took a quarter of a step. Here each
-program of a norm sums its own rows in registers, and the few partial sums are added afterwards (65,536
-rows of 384 on an H200: 67 instead of 353 µs). A bias's gradient is a product with ones (18 for 60 µs).
+batch in kernels that leave most of the GPU idle and took a quarter of a step. Here, each program of a
+norm sums its own rows in registers, and the partial sums are added afterwards (65,536 rows of 384 on an
+H200: 67 instead of 353 µs). The gradient of a bias is a product with ones (18 instead of 60 µs).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import triton.language as tl
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-# Programs of the backward kernel (some for each of the GPU's processors) and rows each takes at once.
+# Number of programs of the backward kernel (several per multiprocessor), and rows per iteration.
 PROGRAMS = 2112
 ROWS = 4
 
@@ -25,7 +25,7 @@ ROWS = 4
 def norm_forward(
     x, weight, bias, y, means, scales, rows, columns, epsilon, ROWS: tl.constexpr, WIDTH: tl.constexpr
 ):
-    """Y = (x - mean) · scale · weight + bias, for ROWS rows a program."""
+    """Y = (x - mean) · scale · weight + bias, for ROWS rows per program."""
     row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     column = tl.arange(0, WIDTH)
     inside = (row[:, None] < rows) & (column[None, :] < columns)
@@ -142,7 +142,7 @@ class NormFunction(torch.autograd.Function):
 
 
 class LinearFunction(torch.autograd.Function):
-    """A linear layer whose bias gradient is a product."""
+    """A linear layer whose bias gradient is computed as a matrix product."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:  # noqa: D102
@@ -159,10 +159,10 @@ class LinearFunction(torch.autograd.Function):
 
 
 class FastNorm(nn.LayerNorm):
-    """A layer norm that learns through `NormFunction`."""
+    """A layer norm that uses `NormFunction` in training."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Normed."""
+        """Normalize the last dimension of `x`."""
         if not torch.is_grad_enabled():
             return super().forward(x)
         normed: Tensor = NormFunction.apply(x, self.weight, self.bias, self.eps)
@@ -170,10 +170,10 @@ class FastNorm(nn.LayerNorm):
 
 
 class FastLinear(nn.Linear):
-    """A linear layer that learns through `LinearFunction`."""
+    """A linear layer that uses `LinearFunction` in training."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Projected."""
+        """Compute ``x @ weight.T + bias``."""
         if not torch.is_grad_enabled():
             return super().forward(x)
         projected: Tensor = LinearFunction.apply(x, self.weight, self.bias)
@@ -181,7 +181,7 @@ class FastLinear(nn.Linear):
 
 
 def speed_up(model: nn.Module) -> None:
-    """Let a model's layer norms and linear layers use the functions above; weights stay."""
+    """Make the layer norms and linear layers of a model use the functions above; weights are kept."""
     for module in model.modules():
         if (
             type(module) is nn.LayerNorm

@@ -1,7 +1,7 @@
 """Steps recorded as CUDA graphs: a replay costs the host microseconds instead of milliseconds.
 
-A step of a small encoder is hundreds of short kernels, and the host needs longer to start them than the
-GPU to run them. Every shape of a batch has its own recording; all share one pool of memory.
+A step of a small encoder consists of hundreds of short kernels, which take the host longer to launch
+than the GPU to run. Each shape of a batch has its own graph; all graphs share one memory pool.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 Shape = tuple[int, int, bool]
-# Steps of a shape that are run without recording first: libraries set themselves up in them.
+# Number of steps of each shape to run before recording, in which libraries initialize themselves.
 PLAIN_STEPS = 5
 
 
 class Recorder:
-    """Calls `work(rows, width, full)`, or replays what it did on the GPU with other rows."""
+    """Calls `work(rows, width, full)`, or replays its recording with other rows."""
 
     def __init__(self, work: Callable[[Tensor, int, bool], Tensor]) -> None:
         self.work = work
@@ -29,7 +29,7 @@ class Recorder:
         self.recorded: dict[Shape, tuple[Any, Tensor, Tensor]] = {}
 
     def __call__(self, rows: Tensor, width: int, full: bool) -> Tensor:
-        """The loss of the step."""
+        """Do the work and return the loss of the step."""
         shape = (len(rows), width, full)
         if shape not in self.recorded:
             self.seen[shape] += 1
@@ -42,7 +42,7 @@ class Recorder:
         return loss
 
     def plainly(self, rows: Tensor, width: int, full: bool) -> Tensor:
-        """Do the work, on the stream that recordings are made on."""
+        """Do the work without recording, on the stream that is used for recording."""
         here = torch.cuda.current_stream()
         self.stream.wait_stream(here)
         with torch.cuda.stream(self.stream):
@@ -53,7 +53,7 @@ class Recorder:
         return loss
 
     def record(self, rows: Tensor, width: int, full: bool) -> tuple[Any, Tensor, Tensor]:
-        """The work as a graph, the rows it reads and the loss it writes. Nothing is done yet."""
+        """Record the work without doing it; returns the graph, the rows it reads and its loss."""
         graph, own_rows = torch.cuda.CUDAGraph(), rows.clone()
         with torch.cuda.graph(graph, pool=self.pool, stream=self.stream):
             loss = self.work(own_rows, width, full)

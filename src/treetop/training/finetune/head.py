@@ -1,4 +1,4 @@
-"""W[t] and a bias per node: the part of the network that is new at each level."""
+"""The classification head: W[t] and a bias per node, new at each level."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch.nn import functional as F
 
 
 class Head(nn.Module):
-    """Scores of a level's nodes from a document's vector."""
+    """A linear layer with dropout that scores the nodes of a level."""
 
     def __init__(self, nodes: int, width: int, dropout: float) -> None:
         super().__init__()
@@ -18,20 +18,20 @@ class Head(nn.Module):
         self.dropout = dropout
 
     def start_from_shares(self, shares: np.ndarray) -> None:
-        """Start from each node's share of the documents as its probability, whatever the vector."""
+        """Initialize the biases so that the sigmoid of each is the share of documents of its node."""
         with torch.no_grad():
             self.bias.copy_(torch.from_numpy(shares).clamp(1e-6, 1 - 1e-6).logit())
 
     def start_from(self, weight: np.ndarray, bias: np.ndarray) -> None:
-        """Start from a linear solver's solution."""
+        """Initialize with the solution of a linear solver."""
         with torch.no_grad():
             self.weight.copy_(torch.from_numpy(np.array(weight)))
             self.bias.copy_(torch.from_numpy(np.array(bias)))
 
     def forward(self, vectors: Tensor) -> Tensor:
-        """Logits, documents x nodes."""
+        """Return logits of shape (documents, nodes)."""
         return F.linear(F.dropout(vectors, self.dropout, self.training), self.weight, self.bias)
 
     def penalty(self) -> Tensor:
-        """‖W‖²."""
+        """Return ‖W‖²."""
         return self.weight.square().sum()

@@ -1,4 +1,4 @@
-"""The objective of a level: a point-wise loss over the shortlist, weighted by R̂."""
+"""Loss of a level: a point-wise loss over the shortlist, weighted by R̂."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from torch.nn import functional as F
 
 
 def pointwise(name: str, logits: Tensor, positive: Tensor) -> Tensor:
-    """L(y, w·φ) of each document and node; y is 1 where `positive`, else -1 (BCE: 0)."""
+    """Compute L(y, w·φ) of each document and node; y is 1 where `positive`, else -1 (0 for BCE)."""
     signed = torch.where(positive, logits, -logits)
     if name == "bce":
         return F.softplus(-signed)
@@ -19,10 +19,11 @@ def pointwise(name: str, logits: Tensor, positive: Tensor) -> Tensor:
 def level_loss(
     name: str, logits: Tensor, relevance: Tensor, listed: Tensor | None, alpha: float, weights: Tensor
 ) -> Tensor:
-    """Σ_l R̂_l L(y_l, w_l·φ) of each document, over the nodes `listed` (None: all).
+    """Compute Σ_l R̂_l L(y_l, w_l·φ) of each document, over the nodes `listed` (None: all).
 
-    `relevance` is R̂ at positives and 0 elsewhere; negatives weigh `alpha`. `weights` are the
-    documents' own. A sum, not a mean: what one document costs does not depend on another's shortlist.
+    `logits`, `relevance` and `listed` have shape (documents, nodes). `relevance` is R̂ at positives and
+    0 elsewhere, where the weight is `alpha`. `weights` are those of the documents. The loss of a
+    document is a sum, so that it does not depend on the shortlists of other documents.
     """
     positive = relevance > 0
     cost = torch.where(positive, relevance, alpha)

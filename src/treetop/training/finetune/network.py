@@ -1,4 +1,4 @@
-"""An encoder made ready to learn on its device."""
+"""The encoder during fine-tuning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treetop.training.finetune.optimizer import MasterWeights
 
 
 class LearningEncoder:
-    """θ through all levels: the encoder, its float32 weights, and the documents' tokens beside it."""
+    """θ across all levels: the encoder, its float32 weights and the tokens of the documents."""
 
     def __init__(self, encoder: Encoder, tokens: Ragged, runtime: Runtime) -> None:
         self.encoder, self.width, self.max_length = encoder, encoder.width, encoder.max_length
@@ -30,39 +30,39 @@ class LearningEncoder:
         self.cuda_graphs = runtime.cuda_graphs
 
     def __call__(self, batch: DeviceBatch) -> Tensor:
-        """Φ_dnn of a batch."""
+        """Compute Φ_dnn of a batch."""
         vectors: Tensor = self.encoder(*self.tokens.padded(*batch))
         return vectors
 
     @property
     def records_steps(self) -> bool:
-        """Whether a training step is recorded as a CUDA graph and replayed."""
+        """Whether training steps are recorded as CUDA graphs and replayed."""
         recordable = self.encoder.model.config.model_type in RECORDABLE
         return self.device.type == "cuda" and self.cuda_graphs and recordable
 
     def train(self) -> None:
-        """Switch dropout on; `embed` does without it all the same."""
+        """Enable dropout; `embed` never uses it."""
         self.encoder.train()
 
     def embed(self, tokens: Ragged) -> np.ndarray:
-        """Φ_dnn of documents with the weights of now, N x width."""
+        """Compute Φ_dnn of documents with the current weights: shape (N, width)."""
         return np.asarray(self.encoder.embed(tokens))
 
     def finish(self) -> None:
-        """Leave the encoder with what was learned, in float32, for prediction."""
+        """Convert the encoder to prediction, with the learned weights in float32."""
         self.encoder.eval()
         self.encoder.take_weights(self.weights.state_dict())
 
 
 def freeze_unused(encoder: Encoder) -> None:
-    """A pooler that is not used has no gradient."""
+    """Freeze the pooler if it is not used, because it has no gradient."""
     pooler: nn.Module | None = getattr(encoder.model, "pooler", None)
     if encoder.pooling != "pooler" and pooler is not None:
         pooler.requires_grad_(False)
 
 
 def use_fused_layers(encoder: Encoder) -> None:
-    """Exchange layers for those with faster gradients, where Triton is installed."""
+    """Replace layers by those with faster gradients, if Triton is installed."""
     try:
         from treetop.training.finetune.fused import speed_up
     except ImportError:

@@ -1,4 +1,4 @@
-"""A level's objective, Σ R̂ L(Y, Wᵀ Φ_dnn) over M plus λ‖W‖², divided by N, and its gradients."""
+"""The objective of a level, equation 9 divided by N: Σ R̂ L(Y, Wᵀ Φ_dnn) over M, plus λ‖W‖²."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from treetop.training.finetune.targets import Targets
 
 @dataclass(frozen=True)
 class Objective:
-    """Encoder and head, and what the level asks of every document."""
+    """The objective as a function of encoder and head, and its gradients."""
 
     encoder: LearningEncoder
     head: Head
     targets: Targets
-    lengths: np.ndarray  # tokens of every document
+    lengths: np.ndarray  # number of tokens of each document
     settings: TransformerSettings
 
     def place(self, rows: np.ndarray) -> DeviceBatch:
-        """Documents as the device takes them."""
+        """Move the numbers of the documents `rows` to the device."""
         return on_device(rows, self.lengths, self.encoder.max_length, self.encoder.device)
 
     def add_penalty_gradients(self) -> None:
-        """Add the gradients of λ/N ‖W‖²."""
+        """Accumulate the gradients of λ/N ‖W‖²."""
         penalty = self.settings.tune_lambda / self.lengths.size * self.head.penalty()
         penalty.backward()  # type: ignore[no-untyped-call]
 
     def add_gradients(self, batch: DeviceBatch, documents: int) -> Tensor:
-        """Add the gradients of the summed loss of a batch, or a part, divided by `documents`.
+        """Accumulate the gradients of the summed loss of a batch, or a part of it, over `documents`.
 
-        Returns that loss. `documents`: how many the whole batch has.
+        `documents` is the number of documents of the whole batch. Returns the loss.
         """
         logits = self.head(self.encoder(batch))
         relevance, listed, weights = self.targets(batch.rows)
@@ -50,7 +50,7 @@ class Objective:
         return loss.detach()
 
     def batch_gradients(self, rows: np.ndarray, part_size: int) -> Tensor:
-        """Gradients of the mean loss of `rows` plus the penalty, part by part; the mean loss."""
+        """Accumulate the gradients of penalty and mean loss, part by part; returns the mean loss."""
         self.add_penalty_gradients()
         total = torch.zeros((), device=self.encoder.device)
         for start in range(0, rows.size, part_size):

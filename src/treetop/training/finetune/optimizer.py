@@ -1,4 +1,4 @@
-"""Adam on float32 weights, whatever type the network computes in."""
+"""Adam on float32 weights, whatever the precision of the network."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from treetop.training.finetune.state import State
 
 
 class MasterWeights:
-    """Float32 copies of a network's weights: those Adam moves and checkpoints hold.
+    """Float32 copies of a network's weights, which Adam updates and checkpoints contain.
 
-    In bfloat16 a small step would be lost in rounding. Where the network is in float32 its own
-    weights serve.
+    In bfloat16, small updates would be lost to rounding. If the network is in float32, its own weights
+    are used.
     """
 
     def __init__(self, network: nn.Module, precision: torch.dtype) -> None:
-        """Brings the network into the type `precision`."""
+        """Convert the network to the type `precision`."""
         learning = {name: w for name, w in network.named_parameters() if w.requires_grad}
         self.names = list(learning)
         self.float32: list[Tensor] = list(learning.values())
@@ -41,17 +41,17 @@ class MasterWeights:
             weight.grad = None
 
     def update_network(self) -> None:
-        """Bring the network up to the float32 copies."""
+        """Copy the float32 weights to the network."""
         if self.network is not self.float32:
             with torch.no_grad():
                 torch._foreach_copy_(self.network, self.float32)
 
     def state_dict(self) -> State:
-        """The float32 weights by name; not copied, as ever in torch."""
+        """Return the float32 weights by name; tensors are not copied."""
         return {name: w.detach() for name, w in zip(self.names, self.float32, strict=True)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state_dict`; the network follows."""
+        """Restore the weights, also those of the network."""
         with torch.no_grad():
             for name, weight in zip(self.names, self.float32, strict=True):
                 weight.copy_(state[name])
@@ -59,10 +59,10 @@ class MasterWeights:
 
 
 class LevelOptimizer:
-    """What learns at one level, encoder and head, and the Adam that moves it.
+    """The trainable weights of one level, encoder and head, with their Adam optimizer.
 
-    `state_dict` holds all three: ``encoder.*``, ``head.*``, and Adam's memory as ``adam.*``, by the
-    number of the weight.
+    `state_dict` contains all three: ``encoder.*``, ``head.*``, and the state of Adam as ``adam.*``, by
+    the number of the weight.
     """
 
     def __init__(
@@ -74,12 +74,12 @@ class LevelOptimizer:
         rate: float,
         head_rate: float,
     ) -> None:
-        """`rate`, `head_rate`: the largest learning rates."""
+        """`rate` and `head_rate` are the peak learning rates."""
         self.encoder, self.head, self.clip = encoder, head, settings.clip
         matrices = [weight for weight in encoder.float32 if weight.ndim > 1]
         vectors = [weight for weight in encoder.float32 if weight.ndim <= 1]
         self.parameters = [*matrices, *vectors, *head.parameters()]
-        # On a GPU the rate is a tensor, so that a recorded step can be replayed with another one.
+        # On a GPU the learning rate is a tensor, so that a recorded step can be replayed with another.
         device = self.parameters[0].device
         on_gpu = device.type == "cuda"
         self.adam = torch.optim.AdamW(
@@ -101,7 +101,7 @@ class LevelOptimizer:
         )
 
     def set_rate(self, factor: float) -> None:
-        """Step at `factor` of the largest learning rates from here on."""
+        """Set the learning rates to `factor` times their peaks."""
         for group in self.adam.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(factor * group["base"])
@@ -109,7 +109,7 @@ class LevelOptimizer:
                 group["lr"] = factor * group["base"]
 
     def step(self) -> None:
-        """One step by the gradients of a whole batch, which are gone afterwards."""
+        """Update the weights by the gradients of a whole batch, which are then cleared."""
         self.encoder.take_gradients()
         # Gradients are complete: processes that share a batch would add up theirs here.
         nn.utils.clip_grad_norm_(self.parameters, self.clip, foreach=True)
@@ -118,24 +118,24 @@ class LevelOptimizer:
         self.encoder.update_network()
 
     def forget_gradients(self) -> None:
-        """Drop what a step that failed has left."""
+        """Clear the gradients that a failed step has left."""
         for weight in (*self.parameters, *self.encoder.network):
             weight.grad = None
 
     def weights(self) -> State:
-        """Encoder and head, without Adam's memory."""
+        """Return the weights of encoder and head, without the state of Adam."""
         return {
             **prefixed("encoder", self.encoder.state_dict()),
             **prefixed("head", self.head.state_dict()),
         }
 
     def load_weights(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `weights`."""
+        """Restore what `weights` returned."""
         self.encoder.load_state_dict(part(state, "encoder"))
         self.head.load_state_dict(part(state, "head"))
 
     def state_dict(self) -> State:
-        """All that the next step depends on; not copied, as ever in torch."""
+        """Return everything that the next step depends on; tensors are not copied."""
         memory = {
             f"{number}.{name}": value
             for number, weight in enumerate(self.parameters)
@@ -144,7 +144,7 @@ class LevelOptimizer:
         return {**self.weights(), **prefixed("adam", memory)}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state_dict`."""
+        """Restore what `state_dict` returned."""
         self.load_weights(state)
         memory = part(state, "adam")
         for number, weight in enumerate(self.parameters):
@@ -155,7 +155,7 @@ class LevelOptimizer:
 
 
 def rate_at(step: int, steps: int, warmup: float) -> float:
-    """The linear schedule: up from 0 during the warm-up, then down to 0 at the end."""
+    """Return the factor of a linear schedule, which rises from 0 in the warm-up and then falls to 0."""
     rising = max(1, round(warmup * steps))
     if step < rising:
         return (step + 1) / (rising + 1)

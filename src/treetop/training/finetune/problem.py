@@ -1,4 +1,4 @@
-"""What an encoder is fine-tuned on, and how: the inputs of Algorithm 2's first loop."""
+"""The inputs of fine-tuning, the first loop of Algorithm 2."""
 
 from __future__ import annotations
 
@@ -10,46 +10,52 @@ import scipy.sparse as sp
 
 from treetop.features.encoders.subwords import Ragged
 from treetop.features.feature_map import FeatureMap
+from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels
 from treetop.labels.tree import Tree
+from treetop.ranking.ranker import all_below_root
+from treetop.ranking.solver import solve_level
+from treetop.ranking.weights import ClusterWeights
 from treetop.runtime import Runtime
+from treetop.runtime.progress import Reporter
 from treetop.settings import auto
+from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import TransformerSettings
 
 
 @dataclass(frozen=True)
 class TuningDocuments:
-    """Documents as fine-tuning sees them: both halves of Φ_cat, and their labels."""
+    """The documents of fine-tuning: TF-IDF features, tokens, labels and weights."""
 
     tfidf: sp.csr_matrix
     tokens: Ragged
     Y: sp.csr_matrix
-    weights: np.ndarray | None = None  # float32, what each document counts for; None: all the same
+    weights: np.ndarray | None = None  # float32, by document; None: all 1
 
 
 @dataclass(frozen=True)
 class TuningProblem:
-    """Documents, the preliminary tree, and how many of its levels are fine-tuned (D̂)."""
+    """Documents, the preliminary tree and the number of its levels to fine-tune (D̂)."""
 
     train: TuningDocuments
-    held_back: TuningDocuments | None
+    held_out: TuningDocuments | None
     tree: Tree
     levels: int
-    feature_map: FeatureMap  # of the model: P is predicted from the same Φ_cat
+    feature_map: FeatureMap  # P is predicted from the same Φ_cat as the final labels
     settings: TransformerSettings
     runtime: Runtime
 
     def __post_init__(self) -> None:
-        _ = self.steps  # a budget that does not suit the levels is an error before any work
+        _ = self.steps  # raises if the budget does not match the number of levels
 
     @cached_property
     def relevance(self) -> list[sp.csr_matrix]:
-        """R[1] … R[D]: what the levels are trained on, R[t] at index t - 1."""
+        """R[1] … R[D], on which the levels are trained; R[t] has index t - 1."""
         return all_levels(self.train.Y, self.tree, self.settings.tune_cost_sensitive)
 
     @cached_property
     def matcher_relevance(self) -> list[sp.csr_matrix]:
-        """The same as the rankers that make P see it."""
+        """R[1] … R[D], on which the rankers that predict P are trained."""
         cost_sensitive = bool(self.settings.cost_sensitive)
         if cost_sensitive == self.settings.tune_cost_sensitive:
             return self.relevance
@@ -57,15 +63,40 @@ class TuningProblem:
 
     @cached_property
     def steps(self) -> list[int]:
-        """Steps of each fine-tuned level."""
+        """Number of steps of each fine-tuned level."""
         settings = self.settings
         return auto.steps_by_level(settings.budget, self.levels, self.train.tokens.rows, settings.batch)
 
     @property
     def predicts_beams(self) -> bool:
-        """Whether P is made. Where a document is trained on all nodes of a level it is not wanted."""
+        """Whether P is predicted, which is necessary only if documents are trained on shortlists."""
         return self.settings.tune_shortlist == "beam"
 
+    def solve(
+        self,
+        t: int,
+        X: Features,
+        R: sp.csr_matrix,
+        M: sp.csr_matrix | None,
+        settings: RankerSettings,
+        *,
+        report: Reporter,
+        name: str = "",
+    ) -> list[ClusterWeights]:
+        """Learn W[t] on X, R[t] and M[t] with the linear solver; M is None for the root's children."""
+        return solve_level(
+            X,
+            R,
+            all_below_root(X.rows) if M is None else M,
+            self.tree.child_ptr[t - 1],
+            settings,
+            seed=self.settings.seed + t,
+            threads=self.runtime.thread_count,
+            report=report,
+            name=name,
+            document_weights=self.train.weights,
+        )
+
     def step_name(self, action: str, t: int) -> str:
-        """What a reporter calls a step of level `t`."""
+        """Return the name of a step of level `t` for the reporter."""
         return f"{action}, level {t} of {self.levels}"

@@ -1,4 +1,4 @@
-"""What fine-tuning leaves behind: finished levels, checkpoints within a level, a history."""
+"""Records of fine-tuning: finished levels, checkpoints within a level, a history, TensorBoard."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from treetop.training.run import (
     write_marked,
 )
 
-# A line of the history: level, step, steps, loss, learning_rate, seconds and perhaps VALIDATION.
+# An entry of the history: level, step, steps, loss, learning_rate, seconds and possibly VALIDATION.
 Figures = dict[str, float]
 VALIDATION = "validation P@1"
 
 
 class RunLog:
-    """The files of a fine-tuning in its run's folder, if that has one, and what a user sees of it.
+    """Writes the files of fine-tuning to the run's folder, if there is one, and reports progress.
 
-    Nothing else in this package writes: with several processes, that is for the first of them.
+    Nothing else in this room writes files; with several processes, only the first would have to.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class RunLog:
         facts: dict[str, Any],
         runtime: Runtime,
     ) -> None:
-        """`stage`: what the first level reads and builds on; `facts`: what else levels depend on."""
+        """`stage` is that of the first level; `facts` are further inputs of all levels."""
         self.run, self.stage, self.settings, self.facts = run, stage, settings, facts
         self.reporter, self.seconds = runtime.reporter, 60 * runtime.checkpoint_minutes
         self.history = self._earlier_history()
@@ -51,27 +51,27 @@ class RunLog:
         self._board = tensorboard_writer(runtime.tensorboard)
 
     def finished_level(self, t: int, learn: Callable[[], Arrays]) -> Arrays:
-        """What level `t` has learned, by `learn` unless it is there from an earlier start."""
+        """Return the results of level `t`, from the run's folder or else from `learn`."""
         after = self.stage.after if t == 1 else (f"level-{t - 1}",)
         level = Stage(f"level-{t}", self.stage.reads, after)
         return self.run.stage(level, self.settings, lambda _: learn(), level=t, **self.facts)
 
     def load_checkpoint(self, t: int) -> State | None:
-        """The last state saved within level `t`, if there is one."""
+        """Return the last checkpoint within level `t`, if there is one."""
         if self.run.folder is None:
             return None
         arrays = read_marked(self.run.folder / CHECKPOINT, self.run.prints[f"level-{t}"])
         return None if arrays is None else from_arrays(arrays)
 
     def begin_level(self, t: int, name: str, step: int, steps: int) -> None:
-        """Show level `t` from `step` on; drop the history of later steps, which are trained again."""
+        """Report level `t` from `step` on, and drop the history of steps that are repeated."""
         self.history = [
             figures for figures in self.history if (figures["level"], figures["step"]) <= (t, step)
         ]
         self._advance, self._shown = self.reporter.step(name, steps), 0
 
     def record(self, figures: Figures) -> None:
-        """Note figures of the steps since the last ones, and show them."""
+        """Record and report the metrics of the steps since the last call."""
         step = int(figures["step"])
         for _ in range(step - self._shown):
             self._advance()
@@ -87,22 +87,22 @@ class RunLog:
                     self._board.add_scalar(f"level {figures['level']}/{name}", figures[name], step)
 
     def save_checkpoint(self, t: int, state: State) -> None:
-        """Write a checkpoint within level `t` if the last one is old enough."""
+        """Write a checkpoint within level `t` if enough time has passed since the last one."""
         if self.run.folder is None or time.monotonic() - self._saved_at < self.seconds:
             return
-        # History first: on resume, entries beyond the checkpoint are dropped, missing ones stay so.
+        # The history comes first: when resuming, later entries are dropped, but missing ones are lost.
         self.write_history()
         write_marked(self.run.folder / CHECKPOINT, self.run.prints[f"level-{t}"], to_arrays(state))
         self._saved_at = time.monotonic()
 
     def write_history(self) -> None:
-        """Write the history as it stands."""
+        """Write the history to the run's folder."""
         if self.run.folder is not None:
             with replacing_file(self.run.folder / HISTORY) as file:
                 file.write(json_lines(self.history))
 
     def close(self) -> None:
-        """Write the history as it stands at the end."""
+        """Write the history and close the TensorBoard log."""
         self.write_history()
         if self._board is not None:
             self._board.close()
@@ -115,7 +115,7 @@ class RunLog:
 
 
 def tensorboard_writer(folder: str | None) -> Any:
-    """A writer for TensorBoard, if one is wanted."""
+    """Return a writer for TensorBoard logs; None without a folder."""
     if folder is None:
         return None
     return require("TensorBoard logs", "tensorboard", "torch.utils.tensorboard").SummaryWriter(folder)

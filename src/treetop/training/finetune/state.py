@@ -1,4 +1,4 @@
-"""States of training: tensors by name, in one flat dictionary as a file holds them."""
+"""Training states: flat dictionaries of named tensors, as in a file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ State = dict[str, Tensor]
 
 
 def copied(state: Mapping[str, Tensor]) -> State:
-    """A copy on the CPU, where it takes none of the device's memory."""
+    """Copy a state to the CPU, so that it takes no memory of the device."""
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
 
 
 def to_arrays(state: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    """A state as arrays. On the CPU they share memory with its tensors."""
+    """Convert a state to arrays, which share memory with tensors on the CPU."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}
 
 
 def from_arrays(arrays: Mapping[str, np.ndarray]) -> State:
-    """The inverse of `to_arrays`, copied: arrays may be mapped from a file and read-only."""
+    """Convert arrays, which may be read-only, to a state by copying them."""
     return {name: torch.from_numpy(np.array(values)) for name, values in arrays.items()}

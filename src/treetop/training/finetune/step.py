@@ -1,4 +1,4 @@
-"""One step on one batch, however the device likes it: in parts where memory is short, or recorded."""
+"""A training step: split into parts if memory is short, or replayed as a CUDA graph."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from treetop.training.finetune.optimizer import LevelOptimizer
 
 
 class TrainingStep:
-    """Gradients of a batch, then Adam.
+    """A step computes the gradients of a batch and updates the weights by Adam.
 
-    A batch that does not fit the device's memory is cut in parts, and stays cut from then on. Their
-    gradients add up to those of the batch.
+    If a batch does not fit into the memory of the device, it and all later batches are split into
+    parts, whose gradients add up to those of the batch.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class TrainingStep:
         batch_size: int,
         note: Callable[[str], None],
     ) -> None:
-        """`note` gets what a user should know."""
+        """`note` is called with messages for the user."""
         self.objective, self.optimizer, self.note = objective, optimizer, note
         self.part_size = batch_size
         self.recorder: Recorder | None = None
@@ -38,17 +38,17 @@ class TrainingStep:
             self.recorder = Recorder(partial(step_without_waiting, objective, optimizer))
 
     def __call__(self, rows: np.ndarray, seed: int) -> Tensor:
-        """The mean loss of the documents `rows`, after which the weights have moved.
+        """Take a step on the documents `rows`; returns their mean loss before it.
 
-        The next call may overwrite it.
+        The next call may overwrite the returned tensor.
         """
         while True:
-            # Seeded anew: a step's dropout does not depend on what was before it.
+            # The dropout of a step does not depend on earlier steps.
             torch.manual_seed(seed)
             try:
                 if self.recorder is not None:
                     return self.recorder(*self.objective.place(rows))
-                loss = self.gradients(rows)
+                loss = self.objective.batch_gradients(rows, self.part_size)
                 break
             except RuntimeError as error:
                 if not is_out_of_memory(error) or self.part_size == 1:
@@ -57,25 +57,22 @@ class TrainingStep:
         self.optimizer.step()
         return loss
 
-    def gradients(self, rows: np.ndarray) -> Tensor:
-        """Gradients of a batch, in parts that fit; its mean loss."""
-        return self.objective.batch_gradients(rows, self.part_size)
-
     def halve(self, batch_size: int) -> None:
-        """After running out of memory: smaller parts, and no recording, which is of whole batches."""
+        """Split batches into smaller parts, and stop recording, which works with whole batches only."""
         self.optimizer.forget_gradients()
         self.recorder = None
         self.part_size = -(-self.part_size // 2)
         torch.cuda.empty_cache()
         self.note(
-            f"out of memory: batches of {batch_size} go in parts of {self.part_size} from here on"
+            f"out of memory: splitting batches of {batch_size} into parts of {self.part_size} "
+            "from now on"
         )
 
 
 def step_without_waiting(
     objective: Objective, optimizer: LevelOptimizer, rows: Tensor, width: int, full: bool
 ) -> Tensor:
-    """A step on a whole batch: nothing in it waits for the device, so it can be recorded."""
+    """Take a step on a whole batch without waiting for the device, so that it can be recorded."""
     objective.add_penalty_gradients()
     loss = objective.add_gradients(DeviceBatch(rows, width, full), len(rows))
     optimizer.step()

@@ -1,4 +1,4 @@
-"""What a level asks of each document, kept on the device: R̂ at positives, and the shortlist."""
+"""Training targets of a level on the device: R̂ of the positives, and the shortlist."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treetop.features.encoders.devices import to_device
 
 
 class DeviceRows:
-    """Rows of a sparse matrix on the device, spread out there when a batch needs them."""
+    """A sparse matrix on the device, whose rows are converted to dense ones on demand."""
 
     def __init__(self, matrix: sp.csr_matrix, device: torch.device) -> None:
         self.columns = int(matrix.shape[1])
@@ -22,23 +22,24 @@ class DeviceRows:
         self.widest = int(np.diff(matrix.indptr).max(initial=0))
 
     def dense(self, rows: Tensor) -> Tensor:
-        """Some rows as a dense matrix.
+        """Return the given rows as a dense matrix.
 
-        As many places per row as the widest of all rows has: the host need not wait for the device.
+        Each row is read with the width of the widest row of all, so that the host does not have to wait
+        for the device.
         """
         spread = torch.zeros(len(rows), self.columns + 1, device=rows.device)
         if self.widest:
             places = torch.arange(self.widest, device=rows.device)
             inside = places < self.counts[rows][:, None]
             at = torch.where(inside, self.starts[rows][:, None] + places, 0)
-            # What is not there goes to an extra column that is cut off.
+            # Padding is written to an extra column, which is cut off.
             columns = torch.where(inside, self.indices[at].long(), self.columns)
             spread.scatter_(1, columns, self.values[at])
         return spread[:, : self.columns]
 
 
 class Targets:
-    """R̂[t] and M[t] of every document."""
+    """R̂[t], M[t] and the weights of all documents."""
 
     def __init__(
         self,
@@ -48,7 +49,7 @@ class Targets:
         weights: np.ndarray | None,
         device: torch.device,
     ) -> None:
-        """`clusters`: the nodes above whose children a document is trained on; None: all."""
+        """`clusters`, (N, K[t-1]): the parents on whose children a document is trained; None: all."""
         self.relevance = DeviceRows(relevance, device)
         self.clusters = None if clusters is None else DeviceRows(clusters, device)
         parents = np.repeat(np.arange(child_ptr.size - 1), np.diff(child_ptr))
@@ -57,6 +58,6 @@ class Targets:
         self.weights = to_device(ones if weights is None else weights, device)
 
     def __call__(self, rows: Tensor) -> tuple[Tensor, Tensor | None, Tensor]:
-        """R̂ at positives, the shortlist and the documents' weights for some rows."""
+        """Return R̂ of the positives, the shortlist and the weights of the documents `rows`."""
         listed = None if self.clusters is None else self.clusters.dense(rows)[:, self.parents]
         return self.relevance.dense(rows), listed, self.weights[rows]

@@ -1,4 +1,4 @@
-"""The training loop: encoder and head learn together on one level of the preliminary tree."""
+"""The training loop: encoder and head are trained together on one level of the tree."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from treetop.training.finetune.state import State, copied
 from treetop.training.finetune.step import TrainingStep
 from treetop.training.finetune.targets import Targets
 
-# Steps between two readings of the losses: each makes the host wait for the device.
+# Steps between two readings of the losses, each of which makes the host wait for the device.
 STEPS_BETWEEN_FIGURES = 25
 
 
 @dataclass(frozen=True)
 class LevelTask:
-    """What a level is trained on, and for how long."""
+    """Training data and number of steps of a level."""
 
     level: int
     targets: Targets
@@ -40,10 +40,10 @@ class LevelTask:
 
 
 class LevelTrainer:
-    """A level's fine-tuning, from any step on.
+    """Fine-tuning of one level, which can be interrupted and resumed at any step.
 
-    `state_dict` is all that the remaining steps depend on: after `load_state_dict` they lead to the
-    same weights, bit for bit, as without the interruption.
+    `state_dict` contains everything that the remaining steps depend on. After `load_state_dict`, they
+    give the same weights, bit for bit, as without the interruption.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class LevelTrainer:
         self.losses = torch.zeros(task.steps, device=encoder.device)
         self.steps_between_validations = max(1, round(settings.validate_every * task.steps))
         self.step = 0
-        self.losses_read = 0  # of so many steps
+        self.losses_read = 0  # number of steps whose losses have been reported
         self.best_score = -1.0
-        self.since_best = 0  # validations
+        self.since_best = 0  # number of validations since the best one
         self.best_weights: State = {}
 
     def run(self, validate: Callable[[], float] | None, log: RunLog) -> None:
-        """Train to the last step, or until `patience` validations in a row bring no better score."""
+        """Train until the last step, or until `patience` validations in a row give no better score."""
         self.encoder.train()
         self.head.train()
         started = time.perf_counter()
@@ -98,7 +98,7 @@ class LevelTrainer:
             self.optimizer.load_weights(self.best_weights)
 
     def train_on(self, rows: np.ndarray) -> None:
-        """One step on the documents `rows`."""
+        """Take one step on the documents `rows`."""
         self.optimizer.set_rate(rate_at(self.step, self.task.steps, self.settings.warmup))
         seed = step_seed(self.settings.seed, self.task.level, self.step)
         self.losses[self.step] = self.take_step(rows, seed)
@@ -106,23 +106,23 @@ class LevelTrainer:
 
     @property
     def has_stalled(self) -> bool:
-        """Whether `patience` validations in a row found nothing better."""
+        """Whether the last `patience` validations gave no better score."""
         return 0 < self.settings.patience <= self.since_best
 
     def is_due(self, interval: int) -> bool:
-        """Whether what happens every `interval` steps, and at the end, happens after this step."""
+        """Whether an action that is taken every `interval` steps, and at the end, is due now."""
         return self.step % interval == 0 or self.step == self.task.steps
 
     def read_figures(self, started: float) -> Figures:
-        """Figures of the steps since the last ones; raises if a loss is not a number."""
+        """Return metrics of the steps since the last call; raise if a loss is not finite."""
         losses = self.losses[self.losses_read : self.step].cpu().numpy()
         invalid = np.flatnonzero(~np.isfinite(losses))
         if invalid.size:
             step = self.losses_read + int(invalid[0])
             raise TreetopError(
                 f"the loss is not a number at level {self.task.level}, step {step + 1} of "
-                f"{self.task.steps}, learning rate {self.rate_of(step):.2g}: the last checkpoint is "
-                "good; try a smaller learning_rate"
+                f"{self.task.steps}, learning rate {self.rate_of(step):.2g}: try a smaller "
+                "learning_rate (the last checkpoint is intact)"
             )
         self.losses_read = self.step
         return {
@@ -135,22 +135,22 @@ class LevelTrainer:
         }
 
     def rate_of(self, step: int) -> float:
-        """The encoder's learning rate in a step."""
+        """Return the encoder's learning rate in a step."""
         return self.rate * rate_at(step, self.task.steps, self.settings.warmup)
 
     def keep_if_best(self, score: float) -> None:
-        """Remember the weights if no validation has had a better score."""
+        """Keep a copy of the weights if `score` is the best so far."""
         self.since_best += 1
         if score > self.best_score:
             self.best_score, self.since_best = score, 0
             self.best_weights = copied(self.optimizer.weights())
 
     def weights(self) -> State:
-        """Those of encoder and head: ``encoder.*`` and ``head.*``."""
+        """Return the weights of encoder and head: ``encoder.*`` and ``head.*``."""
         return self.optimizer.weights()
 
     def state_dict(self) -> State:
-        """Weights, Adam's memory, and where the level stands; not copied, as ever in torch."""
+        """Return weights, the state of Adam and the progress of the level; tensors are not copied."""
         return {
             **self.optimizer.state_dict(),
             **prefixed("best", self.best_weights),
@@ -160,7 +160,7 @@ class LevelTrainer:
         }
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """The inverse of `state_dict`."""
+        """Restore what `state_dict` returned."""
         self.optimizer.load_state_dict(state)
         self.best_weights = copied(part(state, "best"))
         self.step = self.losses_read = int(state["step"][0])
@@ -168,5 +168,5 @@ class LevelTrainer:
 
 
 def step_seed(seed: int, level: int, step: int) -> int:
-    """A seed of its own for each step."""
+    """Derive the seed of a step."""
     return int(np.random.SeedSequence([abs(seed), level, step]).generate_state(1)[0])

@@ -1,4 +1,4 @@
-"""P@1 of a level on documents held back."""
+"""P@1 of a level on the held-out documents."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import scipy.sparse as sp
 import torch
 from torch.nn import functional as F
 
-from treetop.features.encoders.subwords import Ragged
 from treetop.labels.relevance import all_levels
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.network import LearningEncoder
@@ -18,15 +17,32 @@ DOCUMENTS_AT_ONCE = 1024
 
 
 class Validator:
-    """Scores an encoder and a level's head as they are when it is called."""
+    """Computes P@1 of level `t` on the held-out documents, with the current encoder and head.
 
-    def __init__(self, encoder: LearningEncoder, head: Head, tokens: Ragged, targets: Targets) -> None:
-        """`targets`: the truth, and the nodes among which the best is looked for."""
-        self.encoder, self.head, self.tokens, self.targets = encoder, head, tokens, targets
+    The best node is taken from the children of the nodes in `P`, which is P[t-1]; None: from all nodes.
+    """
+
+    def __init__(
+        self,
+        problem: TuningProblem,
+        t: int,
+        encoder: LearningEncoder,
+        head: Head,
+        P: sp.csr_matrix | None,
+    ) -> None:
+        assert problem.held_out is not None
+        self.encoder, self.head, self.tokens = encoder, head, problem.held_out.tokens
+        self.targets = Targets(
+            relevance=all_levels(problem.held_out.Y, problem.tree)[t - 1],
+            clusters=P,
+            child_ptr=problem.tree.child_ptr[t - 1],
+            weights=None,
+            device=head.weight.device,
+        )
 
     @torch.inference_mode()
     def __call__(self) -> float:
-        """The share of documents whose best node is a true one."""
+        """Return the share of documents whose best node is a true one."""
         documents, device = self.tokens.rows, self.head.weight.device
         vectors = torch.from_numpy(self.encoder.embed(self.tokens)).to(device)
         hits = torch.zeros((), device=device)
@@ -38,20 +54,3 @@ class Validator:
                 logits = logits.masked_fill(listed == 0, -torch.inf)
             hits += (relevance.gather(1, logits.argmax(1, keepdim=True)) > 0).sum()
         return float(hits) / documents
-
-
-def validator(
-    problem: TuningProblem, t: int, encoder: LearningEncoder, head: Head, P: sp.csr_matrix | None
-) -> Validator | None:
-    """P@1 at level `t` among the children of the nodes in P[t-1], or all; None without documents."""
-    held_back = problem.held_back
-    if held_back is None:
-        return None
-    targets = Targets(
-        relevance=all_levels(held_back.Y, problem.tree)[t - 1],
-        clusters=P,
-        child_ptr=problem.tree.child_ptr[t - 1],
-        weights=None,
-        device=head.weight.device,
-    )
-    return Validator(encoder, head, held_back.tokens, targets)
