@@ -37,7 +37,10 @@ def document() -> str:
     return (
         HEAD
         + keywords(
-            "LinearKeywords", "TypedDict", "Of XRLinear.", linear | {"threads": place["threads"]}
+            "LinearKeywords",
+            "TypedDict",
+            "Of XRLinear.",
+            linear | {name: place[name] for name in ("threads", "verbose")},
         )
         + keywords(
             "TransformerKeywords",

@@ -59,7 +59,7 @@ def document() -> str:
         "## Runtime",
         "",
         "Where the work is done: never saved with a model. Fields of `treetop.Runtime`, which `fit`,",
-        "`predict`, `load` and `serve` take as `runtime=`. Constructors and `--set` take `threads`,",
+        "`predict`, `load` and `serve` take as `runtime=`. Constructors and `--set` take `threads` and `verbose`,",
         "and for XRTransformer the fields from `device` to `tensorboard`.",
         "",
         *table(documented_fields(Runtime)),

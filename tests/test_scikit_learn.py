@@ -98,7 +98,7 @@ def test_pipelines(corpus):
 
 
 def test_wrong_measures_are_named():
-    with pytest.raises(TreetopError, match=r"unknown measure 'F@1': choose one of P@k"):
+    with pytest.raises(TreetopError, match=r"unknown metric 'F@1': choose one of P@k"):
         treetop.scorer("F@1")
     with pytest.raises(TreetopError, match="unknown propensity preset 'x'"):
         treetop.scorer("PSP@1", "x")

@@ -11,11 +11,12 @@ from sklearn.metrics import f1_score, ndcg_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import treetop
+from treetop import metrics
 from treetop.cli import screen
 from treetop.cli.options import EvaluateOptions
 from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
-from treetop.evaluation import metrics
+from treetop.evaluation import metrics as registry
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
 SCORES = sp.csr_matrix(np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]]))
@@ -223,7 +224,7 @@ def test_a_registered_metric_is_in_results_scorers_tables_and_model_cards(
 
 
 def test_a_metric_of_which_less_is_better_is_negated_in_scorers(model, monkeypatch):
-    monkeypatch.setattr(metrics, "METRICS", metrics.METRICS.copy())
+    monkeypatch.setattr(registry, "METRICS", registry.METRICS.copy())
 
     @metrics.register("misses", greater_is_better=False, every_k=False)
     def misses(context):

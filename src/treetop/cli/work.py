@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import treetop
+from treetop import metrics
 from treetop.base import FittedMixin
 from treetop.cli import screen
 from treetop.cli.options import EvaluateOptions
 from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
-from treetop.evaluation import metrics
 from treetop.features.words.tokens import blocks_of_text
 from treetop.labels.alignment import align
 from treetop.model import layout as store
