@@ -118,10 +118,7 @@ def evaluate_split(
         scores = estimator.predict_scores(split.documents, max(k) + most)
         excluded = Split(None, None, None, split.excluded).named_labels(names)
         labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
-    if estimator.train_documents_:  # not known of an imported model
-        options["train_counts"] = estimator.train_counts_
-        options["train_documents"] = estimator.train_documents_
-    return metrics.evaluate(labels, scores, k, classes=estimator.classes_, **options)
+    return metrics.evaluate(labels, scores, k, **metrics.known_labels(estimator), **options)
 
 
 def without_excluded(
