@@ -61,6 +61,7 @@ class ModelContract:
             cells = scores[number]
             assert [name for name, _ in row] == [model.classes_[label] for label in cells.indices]
             assert [score for _, score in row] == cells.data.tolist()
+            assert {type(name) for name, _ in row} <= {str, int}
 
     def test_threads_do_not_change_the_answer(self, model, documents):
         one = self.scores(model, documents)
@@ -115,7 +116,7 @@ class ModelContract:
         model.save(tmp_path / "saved")
         loaded = treetop.load(tmp_path / "saved", runtime=FP32)
         assert type(loaded) is type(model)
-        assert list(loaded.classes_) == [str(name) for name in model.classes_]
+        assert loaded.classes_.tolist() == model.classes_.tolist()
         assert_same(self.scores(loaded, documents), self.scores(model, documents))
         assert_same(loaded.predict_scores(documents, 5), self.scores(model, documents))
 
@@ -124,6 +125,9 @@ class ModelContract:
         for config in (tmp_path / "saved").rglob("config.json"):
             settings = json.loads(config.read_text()).get("settings", {})
             assert not MACHINE & set(settings), config
+
+    def test_it_shows_itself_in_a_notebook(self, model):
+        assert f"<strong>{type(model).__name__}</strong> <em>(fitted)</em>" in model._repr_html_()
 
     def test_what_was_learned_cannot_be_changed(self, model):
         with pytest.raises(FrozenInstanceError):

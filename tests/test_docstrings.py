@@ -89,4 +89,4 @@ def test_public_names_are_listed_and_can_be_imported():
     for name in treetop.__all__:
         assert getattr(treetop, name) is not None
     with pytest.raises(AttributeError, match="module 'treetop' has no attribute 'XRLineer'"):
-        treetop.XRLineer  # noqa: B018
+        treetop.XRLineer

@@ -1,5 +1,7 @@
 """XRLinear from the outside: presets, prediction, scikit-learn's checks, and errors."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import treetop
 from treetop.errors import TreetopError
 from treetop.labels import tree
+from treetop.runtime import notebook
+from treetop.runtime.progress import Reporter
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 6
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 6
@@ -145,3 +149,107 @@ def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):
     before = model.predict(texts)
     model.set_params(ngrams="char:3").save(tmp_path / "m")
     assert treetop.load(str(tmp_path / "m")).predict(texts) == before
+
+
+# What users see: progress, presets, `repr` and cards
+
+
+class Recorder(Reporter):
+    """A reporter that remembers its steps and whether it was closed."""
+
+    def __init__(self):
+        self.steps, self.closed = [], False
+
+    def step(self, name, total=None):
+        self.steps.append(name)
+        return lambda: None
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("how", ["report", "runtime"])
+def test_fit_uses_the_reporter_it_is_given_and_leaves_it_open(how):
+    recorder = Recorder()
+    options = {"report": recorder, "runtime": treetop.Runtime(reporter=recorder)}
+    model = treetop.XRLinear(verbose=True)
+    for _ in range(2):
+        model.fit(TEXTS, LABELS, **{how: options[how]})
+    assert recorder.steps.count("text features") == 2
+    assert not recorder.closed
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "shown"),
+    [
+        ({}, {}, False),
+        ({"verbose": True}, {}, True),
+        ({"verbose": 1}, {}, True),
+        ({}, {"verbose": True}, True),
+        ({}, {"verbose": 2}, True),
+        ({"verbose": True}, {"verbose": False}, False),
+        ({}, {"runtime": treetop.Runtime(verbose=True)}, True),
+    ],
+)
+def test_verbose_shows_progress_and_is_not_saved(settings, options, shown, monkeypatch, tmp_path):
+    recorder = Recorder()
+    monkeypatch.setattr(notebook, "progress_reporter", lambda: recorder)
+    model = treetop.XRLinear(**settings).fit(TEXTS, LABELS, **options)
+    assert recorder.closed is shown
+    assert ("text features" in recorder.steps) is shown
+    model.save(tmp_path / "m")
+    assert "verbose" not in (tmp_path / "m" / "config.json").read_text()
+    assert treetop.load(tmp_path / "m").get_params()["verbose"] is False
+
+
+def test_verbose_is_checked():
+    with pytest.raises(TreetopError, match="verbose is 'yes': it must be of type bool or int"):
+        treetop.XRLinear(verbose="yes").fit(TEXTS, LABELS)
+
+
+def test_presets_are_where_people_look_for_them():
+    assert repr(treetop.from_preset("fast")) == repr(treetop.XRLinear.from_preset("fast"))
+    assert type(treetop.from_preset("frozen")) is treetop.XRTransformer
+    assert treetop.from_preset("bonsai", seed=3).get_params()["seed"] == 3
+    listed = treetop.presets()
+    assert list(listed)[:3] == ["xr-linear", "parabel", "bonsai"]
+    for name, sentence in listed.items():
+        treetop.from_preset(name)
+        assert f"{name:<19}  {sentence}" in str(listed).splitlines()
+        assert f"{name}</td>" in listed._repr_html_()
+    with pytest.raises(TreetopError, match="unknown preset 'fsat': choose one of xr-linear"):
+        treetop.from_preset("fsat")
+    with pytest.raises(TreetopError, match="preset 'frozen' is for xr-transformer, not for xr-linear"):
+        treetop.XRLinear.from_preset("frozen")
+
+
+def test_a_card_says_what_the_model_is():
+    model = treetop.XRLinear(trees=1, stop_words=("<b>",))
+    card = model._repr_html_()
+    assert "<strong>XRLinear</strong> <em>(not fitted)</em>" in card
+    assert "XRLinear(stop_words=(&#x27;&lt;b&gt;&#x27;,), trees=1)" in card
+    card = model.fit(TEXTS, LABELS)._repr_html_()
+    assert "<em>(fitted)</em>" in card
+    facts = dict(re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", card))
+    size = sum(array.nbytes for array in model.rankers_[0].weights.arrays.values())
+    assert facts == {
+        "training documents": "30",
+        "labels": "4",
+        "label trees": "1 (flat)",
+        "features": str(model.n_features_in_),
+        "weights": f"{size / 1000:.1f} kB",
+    }
+    both = treetop.Ensemble([model, treetop.XRLinear().fit(TEXTS, LABELS)], "rank", [2, 1])
+    assert repr(both) == (
+        "Ensemble([XRLinear(stop_words=('<b>',), trees=1), XRLinear()], combine='rank', weights=[2, 1])"
+    )
+    assert "<strong>Ensemble</strong> <em>(fitted)</em>" in both._repr_html_()
+
+
+def test_an_explanation_prints_as_text_and_as_a_table():
+    explanation = treetop.XRLinear().fit(TEXTS, LABELS).explain("red <apple>", "red")
+    assert repr(explanation) == str(explanation)
+    assert repr(explanation).startswith("red  ")
+    card = explanation._repr_html_()
+    assert re.search(r"<td[^>]*>red</td><td[^>]*>\+\d\.\d{3}</td>", card)
+    assert "<apple>" not in card

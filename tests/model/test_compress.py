@@ -65,7 +65,7 @@ def test_a_smaller_model_predicts_nearly_the_same(model, corpus, tmp_path, capsy
 
 def test_wrong_wishes_are_named(model, tmp_path):
     model.save(tmp_path / "m")
-    with pytest.raises(TreetopError, match="10 bytes are too few: give more than .* the size without weights"):
+    with pytest.raises(TreetopError, match="10 bytes are too few: give more than "):
         compress(model.model_, tmp_path / "m", 10, "int8", RUNTIME)
     with pytest.raises(TreetopError, match="choose one of float16, int8"):
         compress(model.model_, tmp_path / "m", None, "int4", RUNTIME)

@@ -64,7 +64,7 @@ class Predictions(list[Prediction]):
             + [""] * (len(ranks) - len(row))
             for number, row in enumerate(shown)
         ]
-        table = html_table(rows, ["document", *map(str, ranks)])
+        table = html_table(rows, ["document", *map(str, ranks)], numbers=False)
         hidden = len(self) - len(shown)
         return table + (f"<p>… and {hidden:,} more documents</p>" if hidden else "")
 

@@ -31,7 +31,7 @@ class Row:
     finished: bool = False
 
     def html(self) -> str:
-        """Return the row of the table: name, bar, times and metrics."""
+        """Write the row of the table: name, bar, times and metrics."""
         bar = ""
         if self.total > 1 or not self.finished:
             filled = self.total if self.finished else self.done
@@ -42,7 +42,7 @@ class Row:
         if self.done and not self.finished:
             left = f", {seconds_text(self.seconds * (self.total - self.done) / self.done)} left"
         cells = (escape(self.name), bar, seconds_text(self.seconds) + left, escape(self.figures))
-        return "<tr>" + "".join(f'<td style="text-align: left">{c}</td>' for c in cells) + "</tr>"
+        return "<tr>" + "".join(f'<td style="text-align:left">{c}</td>' for c in cells) + "</tr>"
 
 
 class NotebookReporter(Reporter):
@@ -113,13 +113,15 @@ class NotebookReporter(Reporter):
         return f"<table>{''.join(row.html() for row in self.rows)}</table>{notes}"
 
     def __repr__(self) -> str:
-        return "\n".join(f"{row.name}: {row.seconds:.1f} s" for row in self.rows)
+        return "\n".join(f"{row.name}: {seconds_text(row.seconds)}" for row in self.rows)
 
 
 def seconds_text(seconds: float) -> str:
     """Format a duration: ``0.4 s`` or ``2 min 05 s``."""
-    minutes, rest = divmod(seconds, 60)
-    return f"{minutes:.0f} min {rest:02.0f} s" if minutes else f"{seconds:.1f} s"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes} min {rest:02} s"
 
 
 def notebook_display() -> Callable[..., Any] | None:
