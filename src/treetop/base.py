@@ -256,7 +256,7 @@ class FittedMixin(HubMixin):
         >>> model.evaluate(texts, labels, k=1)["P@1"]
         1.0
         """
-        deepest = k if isinstance(k, int) else max(k, default=0)
+        deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
         scores = self.predict_scores(X, deepest, **options)
         return metrics.evaluate(y, scores, k, columns=columns, **metrics.known_labels(self))
 

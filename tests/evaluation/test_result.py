@@ -3,6 +3,7 @@
 import json
 import pickle
 
+import numpy as np
 import pytest
 
 import treetop
@@ -63,8 +64,9 @@ def test_notebooks_show_tables(result):
 
 
 def test_one_k_may_be_given_as_a_number():
-    result = treetop.metrics.evaluate([["a"], ["b"]], SCORES, k=2, classes=["a", "b", "c"])
-    assert [key for key in result if key.startswith("P@")] == ["P@2"]
+    for k in (2, np.int64(2)):
+        result = treetop.metrics.evaluate([["a"], ["b"]], SCORES, k, classes=["a", "b", "c"])
+        assert [key for key in result if key.startswith("P@")] == ["P@2"]
 
 
 @pytest.mark.parametrize("k", [0, (), (1, 0), -1])

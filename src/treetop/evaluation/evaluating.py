@@ -106,7 +106,7 @@ def evaluate(
     >>> result["P@2"], result["nDCG@2"]
     (1.0, 1.0)
     """
-    ranks = (k,) if isinstance(k, int) else tuple(k)
+    ranks: tuple[int, ...] = (int(k),) if isinstance(k, int | np.integer) else tuple(k)
     if not ranks or min(ranks) < 1:
         raise TreetopError(f"k is {k}: give one or several numbers of at least 1")
     deepest = ranking_context(

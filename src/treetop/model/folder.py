@@ -123,13 +123,13 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
 
 def read_labels_file(path: Path, kind: str) -> np.ndarray:
     """Read label names, converted to the type they had in training; `kind` as in config.json."""
-    names = np.array(path.read_bytes().decode("utf-8").split("\n")[:-1], dtype=object)
+    names = path.read_bytes().decode("utf-8").split("\n")[:-1]
     if kind == "bool":
-        return np.equal(names, "True").astype(bool)
+        return np.array([name == "True" for name in names])
     if kind not in ("int", "float"):
-        return names
+        return np.array(names, dtype=object)
     try:
-        return names.astype(kind)
+        return np.array(names).astype(kind)
     except ValueError:
         raise TreetopError(f"{path}: holds a label that is not of type {kind}: train again") from None
 
