@@ -1,4 +1,4 @@
-"""XRLinear from the outside: presets, prediction, scikit-learn's checks, and errors."""
+"""Public behaviour of XRLinear: presets, predictions, scikit-learn, display and errors."""
 
 import re
 
@@ -33,15 +33,15 @@ def first(model, text, **options):
         ("paper", 0.675),
     ],
 )
-def test_every_preset_learns_real_data(numpy_docs, name, expected):
+def test_precision_of_every_preset_on_real_data(numpy_docs, name, expected):
     train, test = numpy_docs.split("train"), numpy_docs.split("test")
     model = treetop.XRLinear.from_preset(name, leaf=20, branching=4).fit(train.texts, train.labels)
-    found = model.predict(test.texts, k=1)
-    hits = [line and line[0][0] in true for line, true in zip(found, test.labels, strict=True)]
+    predictions = model.predict(test.texts, k=1)
+    hits = [line and line[0][0] in true for line, true in zip(predictions, test.labels, strict=True)]
     assert np.mean(hits) == pytest.approx(expected, abs=0.05)  # another numpy has other documents
 
 
-def test_the_contract_of_the_design():
+def test_fit_predict_and_score():
     model = treetop.XRLinear()
     assert model.fit(TEXTS, LABELS) is model
     prediction = model.predict(["a red cherry"], k=2)
@@ -53,7 +53,7 @@ def test_the_contract_of_the_design():
     assert model.score(TEXTS, LABELS) == 1.0
 
 
-def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
+def test_the_seed_determines_the_model_on_any_number_of_threads(numpy_docs):
     train = numpy_docs.split("train")
     settings = {"leaf": 20, "branching": 4, "trees": 2, "seed": 3, "flat_labels": 0}
     one = treetop.XRLinear(threads=1, **settings).fit(train.texts, train.labels)
@@ -65,9 +65,9 @@ def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
     assert str(other.rankers_[0].tree.label_of) != str(one.rankers_[0].tree.label_of)
 
 
-def test_allow_list_candidates_and_a_given_tree():
-    given = tree.from_parents([np.array([0, 0, 1, 1])])
-    model = treetop.XRLinear().fit(TEXTS, LABELS, tree=given)
+def test_allow_candidates_and_tree():
+    custom = tree.from_parents([np.array([0, 0, 1, 1])])
+    model = treetop.XRLinear().fit(TEXTS, LABELS, tree=custom)
     assert str(model.rankers_[0].tree) == "2-4"
     listed = model.predict(["red apple"], k=4, allow=["blue", "green"])[0]
     assert {name for name, _ in listed} == {"blue", "green"}
@@ -80,36 +80,36 @@ def test_allow_list_candidates_and_a_given_tree():
 
 
 @pytest.mark.parametrize("labels", [[["only"]] * 30, [[f"l{n % 3}"] for n in range(30)]])
-def test_one_label_and_fewer_labels_than_the_branching(labels):
+def test_fewer_labels_than_the_branching(labels):
     model = treetop.XRLinear().fit(TEXTS, labels)
     assert len(model.predict(TEXTS[:1], k=50)[0]) == len({x for line in labels for x in line})
 
 
-def test_scikit_learn_can_clone_and_set():
+def test_clone_set_params_and_repr():
     model = treetop.XRLinear(alpha=0.25, beam=7)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(beam=9).beam == 9
     assert repr(model) == "XRLinear(alpha=0.25, beam=9)"
 
 
-# What cannot apply, and why.
-NOT_FOR_US = {
-    "check_fit2d_1feature": "asks for a message about X.reshape",
-    "check_dict_unchanged": "wants predict to return an array",
-    "check_methods_sample_order_invariance": "wants predict to return an array",
-    "check_methods_subset_invariance": "wants predict to return an array",
-    "check_readonly_memmap_input": "wants predict to return an array",
-    "check_estimator_sparse_array": "wants predict to return an array",
-    "check_estimator_sparse_matrix": "wants predict to return an array",
+# Checks that do not apply, with the reason.
+NOT_APPLICABLE = {
+    "check_fit2d_1feature": "expects a message about X.reshape",
+    "check_dict_unchanged": "expects predict to return an array",
+    "check_methods_sample_order_invariance": "expects predict to return an array",
+    "check_methods_subset_invariance": "expects predict to return an array",
+    "check_readonly_memmap_input": "expects predict to return an array",
+    "check_estimator_sparse_array": "expects predict to return an array",
+    "check_estimator_sparse_matrix": "expects predict to return an array",
     "check_sample_weight_equivalence_on_dense_data": "holds at the exact optimum: see test_solver",
     "check_sample_weight_equivalence_on_sparse_data": "holds at the exact optimum: see test_solver",
     "check_estimators_pickle": "models are saved with save, never pickled",
 }
 
 
-def test_scikit_learns_own_checks_pass():
+def test_check_estimator_of_scikit_learn_passes():
     results = check_estimator(
-        treetop.XRLinear(threads=1), on_fail=None, expected_failed_checks=NOT_FOR_US
+        treetop.XRLinear(threads=1), on_fail=None, expected_failed_checks=NOT_APPLICABLE
     )
     failed = [
         f"{one['check_name']}: {one['exception']}" for one in results if one["status"] == "failed"
@@ -143,7 +143,7 @@ def test_errors(call, message):
         call()
 
 
-def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):
+def test_set_params_after_fit_does_not_change_the_model(tmp_path):
     texts = ["red sky", "blue sea"] * 4
     model = treetop.XRLinear().fit(texts, [["r"], ["b"]] * 4)
     before = model.predict(texts)
@@ -169,7 +169,7 @@ class Recorder(Reporter):
 
 
 @pytest.mark.parametrize("how", ["report", "runtime"])
-def test_fit_uses_the_reporter_it_is_given_and_leaves_it_open(how):
+def test_fit_does_not_close_a_reporter_that_is_passed_to_it(how):
     recorder = Recorder()
     options = {"report": recorder, "runtime": treetop.Runtime(reporter=recorder)}
     model = treetop.XRLinear(verbose=True)
@@ -207,7 +207,7 @@ def test_verbose_is_checked():
         treetop.XRLinear(verbose="yes").fit(TEXTS, LABELS)
 
 
-def test_presets_are_where_people_look_for_them():
+def test_from_preset_and_presets():
     assert repr(treetop.from_preset("fast")) == repr(treetop.XRLinear.from_preset("fast"))
     assert type(treetop.from_preset("frozen")) is treetop.XRTransformer
     assert treetop.from_preset("bonsai", seed=3).get_params()["seed"] == 3
@@ -223,7 +223,7 @@ def test_presets_are_where_people_look_for_them():
         treetop.XRLinear.from_preset("frozen")
 
 
-def test_a_card_says_what_the_model_is():
+def test_the_card_lists_facts_about_the_model():
     model = treetop.XRLinear(trees=1, stop_words=("<b>",))
     card = model._repr_html_()
     assert "<strong>XRLinear</strong> <em>(not fitted)</em>" in card

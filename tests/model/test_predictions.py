@@ -18,7 +18,7 @@ def predictions():
     return treetop.XRLinear().fit(TEXTS, LABELS).predict(["blue sky", "red apple"], k=2)
 
 
-def test_they_are_the_lists_they_look_like(predictions):
+def test_predictions_are_lists(predictions):
     plain = [[(name, score) for name, score in row] for row in predictions]
     assert predictions == plain
     assert isinstance(predictions, list)
@@ -29,7 +29,7 @@ def test_they_are_the_lists_they_look_like(predictions):
         assert type(copied[0]) is Prediction
 
 
-def test_they_print_one_document_per_line_with_rounded_scores():
+def test_predictions_print_one_document_per_line():
     predictions = Predictions(
         [Prediction([("web", 0.912345), ("l'eau", 0.5)]), Prediction([(7, 1.0)]), Prediction()]
     )
@@ -39,7 +39,7 @@ def test_they_print_one_document_per_line_with_rounded_scores():
     assert repr(Predictions([Prediction()] * 1020)).endswith("[],\n ... 1,000 more documents]")
 
 
-def test_notebooks_show_them_as_tables():
+def test_notebooks_show_predictions_as_tables():
     predictions = Predictions([Prediction([("<b>", 0.912345)]), Prediction()])
     html = predictions._repr_html_()
     assert "&lt;b&gt; (0.91)" in html
@@ -60,7 +60,7 @@ def test_notebooks_show_them_as_tables():
         ([["web"], ["map"]] * 6, "web"),
     ],
 )
-def test_names_keep_their_type_in_memory_and_in_the_model_folder(labels, expected, tmp_path):
+def test_label_names_keep_their_type(labels, expected, tmp_path):
     model = treetop.XRLinear().fit(["red apple", "blue sky"] * 6, labels)
     model.save(tmp_path / "m")
     for estimator in (model, treetop.load(tmp_path / "m")):
@@ -73,7 +73,7 @@ def test_names_keep_their_type_in_memory_and_in_the_model_folder(labels, expecte
         assert estimator.predict(["blue sky"], allow=[name])[0][0][0] == expected
 
 
-def test_a_folder_whose_labels_are_not_of_their_type_is_one_clear_line(tmp_path):
+def test_labels_of_another_type_are_an_error_of_one_line(tmp_path):
     folder = tmp_path / "m"
     treetop.XRLinear().fit(["red apple", "blue sky"] * 6, np.array([7, 3] * 6)).save(folder)
     labels = folder / "labels.txt"
