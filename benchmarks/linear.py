@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
+from treetop import metrics
 from treetop.data import open_data
-from treetop.evaluation import metrics
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.labels.vocabulary import vocabulary_of
 from treetop.settings.parts import Analyser

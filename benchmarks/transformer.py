@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 
 import treetop
+from treetop import metrics
 from treetop.cli.screen import compile_kernels
 from treetop.data import Split, open_data
-from treetop.evaluation import metrics
 from treetop.labels.alignment import align
 from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import parse_assignment

@@ -41,7 +41,7 @@ def document() -> str:
             "LinearKeywords",
             "TypedDict",
             "Keyword arguments of XRLinear.",
-            linear | {"threads": runtime["threads"]},
+            linear | {name: runtime[name] for name in ("threads", "verbose")},
         )
         + keywords(
             "TransformerKeywords",

@@ -63,7 +63,7 @@ def document() -> str:
         "",
         "A `treetop.Runtime` describes the machine. It is passed to `fit`, `predict`, `load` and",
         "`serve` as `runtime=` and never saved with a model. Constructors and `--set` also accept",
-        "`threads` and, for XRTransformer, the fields from `device` to `tensorboard`.",
+        "`threads` and `verbose`, and for XRTransformer the fields from `device` to `tensorboard`.",
         "",
         *table(documented_fields(Runtime)),
         "",

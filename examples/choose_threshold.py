@@ -1,36 +1,40 @@
-"""From which score on should a label be taken? Choose it on held-out documents, for the best F1.
+"""From which score on should a label be assigned? Choose the threshold on held-out documents.
 
-python examples/choose_threshold.py
+python examples/choose_threshold.py [DATA]
 """
+
+import sys
+from pathlib import Path
 
 import numpy as np
 
 import treetop
-from treetop.data.docstrings import load_docstrings
-from treetop.labels.alignment import align
+from treetop.data import open_data
+
+DATA = Path(__file__).with_name("data")
 
 
-def f1(chosen, Y) -> float:
-    """F1 over all pairs of document and label."""
-    agreed = chosen.multiply(Y).sum()
-    return float(2 * agreed / (chosen.sum() + Y.sum()))
+def micro_f1(scores, labels, classes, threshold) -> float:
+    """F1 over all pairs of document and label, of labels that score at least the threshold."""
+    result = treetop.metrics.evaluate(labels, scores, classes=classes, threshold=threshold)
+    return result[f"micro_f1>={threshold:g}"]
 
 
 def main() -> None:
-    data = load_docstrings(["numpy"])
+    data = open_data(sys.argv[1] if len(sys.argv) > 1 else DATA)
     train, test = data.split("train"), data.split("test")
-    middle = int(0.8 * len(train))
-    model = treetop.XRLinear().fit(train.texts[:middle], train.labels[:middle])
+    texts, labels = train.texts, train.named_labels(data.label_names)
+    held_out = len(texts) // 5
+    model = treetop.XRLinear().fit(texts[:-held_out], labels[:-held_out])
 
-    held = align(train.labels[middle:], model.classes_, unseen=False)
-    scores = model.predict_scores(train.texts[middle:], 20)
-    steps = np.quantile(scores.data, np.linspace(0, 0.99, 50))
-    best = max(steps, key=lambda step: f1((scores >= step).astype(float), held))
+    scores = model.predict_scores(texts[-held_out:], 20)
+    candidates = np.quantile(scores.data, np.linspace(0, 0.99, 50)).round(3)
+    best = max(candidates, key=lambda t: micro_f1(scores, labels[-held_out:], model.classes_, t))
 
-    Y = align(test.labels, model.classes_, unseen=False)
-    found = model.predict_scores(test.texts, 20)
-    share = f1((found >= best).astype(float), Y)
-    print(f"labels that score at least {best:.3f}: F1 {100 * share:.2f} on test")
+    model.fit(texts, labels)
+    scores = model.predict_scores(test.texts, 20)
+    f1 = micro_f1(scores, test.named_labels(data.label_names), model.classes_, best)
+    print(f"assign labels that score at least {best:.3f}: micro F1 {100 * f1:.2f} on the test set")
 
 
 if __name__ == "__main__":

@@ -1,34 +1,31 @@
-"""Learn from one CSV, tag another: the whole job of an archive in a page.
+"""Train on one CSV file and tag the texts of another.
 
-python examples/tag_a_csv.py
+python examples/tag_a_csv.py [TRAIN.csv TEXTS.csv]
 """
 
 import csv
+import sys
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import treetop
 from treetop.data import open_data
-from treetop.data.convert import convert
-from treetop.data.docstrings import load_docstrings
+
+DATA = Path(__file__).with_name("data")
 
 
 def main() -> None:
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        convert(load_docstrings(["numpy"]), folder / "tables", "csv")  # your own files take their place
+    given = sys.argv[1:] if len(sys.argv) == 3 else (DATA / "train.csv", DATA / "test.csv")
+    train_file, texts_file = given
 
-        learned = open_data(folder / "tables" / "train.csv", "text", "labels").split("train")
-        model = treetop.XRLinear().fit(learned.texts, learned.labels)
+    train = open_data(train_file, text_column="text", labels_column="labels").split("train")
+    model = treetop.XRLinear().fit(train.texts, train.labels)
 
-        new = open_data(folder / "tables" / "test.csv", "text").split("train")
-        with (folder / "tagged.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["text", "labels", "scores"])
-            for text, row in zip(new.texts, model.predict(new.texts, k=3), strict=True):
-                names, scores = zip(*row, strict=True)
-                writer.writerow([text, ";".join(names), ";".join(f"{score:.2f}" for score in scores)])
-        print("\n".join((folder / "tagged.csv").read_text().splitlines()[:3]))
+    texts = open_data(texts_file, text_column="text").split("train").texts
+    writer = csv.writer(sys.stdout)
+    writer.writerow(["text", "labels", "scores"])
+    for text, prediction in zip(texts, model.predict(texts, k=3), strict=True):
+        names, scores = zip(*prediction, strict=True)
+        writer.writerow([text, ";".join(names), ";".join(f"{score:.2f}" for score in scores)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What holds for every fitted model, whatever made it. `test_contract.py` runs it against each kind."""
+"""Tests that every fitted model must pass. `test_contract.py` runs them for each kind of model."""
 
 import json
 import pickle
@@ -27,14 +27,14 @@ MACHINE = {
 
 
 def assert_same(one: sp.csr_matrix, other: sp.csr_matrix, **tolerance) -> None:
-    """The same labels in the same order, with the same scores."""
+    """Assert that scores rank the same labels in the same order with the same values."""
     np.testing.assert_array_equal(one.indptr, other.indptr)
     np.testing.assert_array_equal(one.indices, other.indices)
     np.testing.assert_allclose(one.data, other.data, **{"rtol": 0, "atol": 0, **tolerance})
 
 
 class ModelContract:
-    """Subclasses say what `model` is; `documents` are some it can label."""
+    """Subclasses define the fixture `model` and, if it does not read texts, `documents`."""
 
     @pytest.fixture
     def model(self):
@@ -47,7 +47,7 @@ class ModelContract:
     def scores(self, model, documents, k=5, **options):
         return model.predict_scores(documents, k, **{"runtime": FP32, **options})
 
-    def test_scores_are_a_matrix_with_the_best_label_first(self, model, documents):
+    def test_scores_are_a_sparse_matrix_with_sorted_rows(self, model, documents):
         scores = self.scores(model, documents)
         assert scores.shape == (len(documents), len(model.classes_))
         for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True):
@@ -55,31 +55,32 @@ class ModelContract:
             assert (row[:-1] >= row[1:]).all()
             assert len(set(scores.indices[start:end])) == len(row) <= 5
 
-    def test_predictions_are_names_and_the_same_scores(self, model, documents):
+    def test_predictions_are_the_scores_with_label_names(self, model, documents):
         scores = self.scores(model, documents, 3)
         for number, row in enumerate(model.predict(documents, 3, runtime=FP32)):
             cells = scores[number]
             assert [name for name, _ in row] == [model.classes_[label] for label in cells.indices]
             assert [score for _, score in row] == cells.data.tolist()
+            assert {type(name) for name, _ in row} <= {str, int}
 
-    def test_threads_do_not_change_the_answer(self, model, documents):
+    def test_predictions_do_not_depend_on_the_number_of_threads(self, model, documents):
         one = self.scores(model, documents)
         assert_same(one, self.scores(model, documents, threads=3))
         assert_same(one, self.scores(model, documents, runtime=FP32.changed(threads=2)))
 
-    def test_a_document_alone_is_labelled_as_among_others(self, model, documents):
+    def test_predictions_do_not_depend_on_the_other_documents(self, model, documents):
         together = self.scores(model, documents)
         for number, document in enumerate(documents):
             assert_same(self.scores(model, alone(document)), together[number], atol=1e-6)
 
-    def test_only_allowed_labels_are_given(self, model, documents):
+    def test_only_allowed_labels_are_predicted(self, model, documents):
         allowed = model.classes_[:4].tolist()
         for row in model.predict(documents, 3, allow=allowed, runtime=FP32):
             assert {name for name, _ in row} <= set(allowed)
         with pytest.raises(TreetopError, match="label 'no such label' is not known to the model"):
             model.predict(documents, allow=["no such label"])
 
-    def test_candidates_are_all_scored_and_nothing_else(self, model, documents):
+    def test_exactly_the_candidates_are_scored(self, model, documents):
         labels = len(model.classes_)
         columns = np.arange(2 * len(documents)) % labels
         cells = (np.ones(columns.size), columns, np.arange(0, columns.size + 1, 2))
@@ -90,7 +91,7 @@ class ModelContract:
         with pytest.raises(TreetopError, match=r"candidates have shape .*, expected"):
             self.scores(model, documents, candidates=candidates[:, :-1])
 
-    def test_at_least_one_label_is_asked_for(self, model, documents):
+    def test_k_must_be_at_least_1(self, model, documents):
         with pytest.raises(TreetopError, match="k is 0: it must be at least 1"):
             model.predict(documents, 0)
 
@@ -101,7 +102,7 @@ class ModelContract:
         expected = (len(best) // 2) / len(best)
         assert model.evaluate(documents, half, (1,), runtime=FP32)["P@1"] == pytest.approx(expected)
 
-    def test_an_explanation_has_the_predicted_score(self, model, documents):
+    def test_explanations_have_the_predicted_scores(self, model, documents):
         document = documents[0] if isinstance(documents[0], str) else documents[:1]
         # All labels: in a short list a tree counts for nothing that does not list a label itself.
         row = model.predict(alone(document), len(model.classes_), runtime=FP32)[0][:2]
@@ -111,21 +112,24 @@ class ModelContract:
             scores = [one.score for one in explanations]
             np.testing.assert_allclose(scores, [score for _, score in row], atol=1e-5)
 
-    def test_a_saved_model_comes_back_the_same(self, model, documents, tmp_path):
+    def test_a_loaded_model_equals_the_saved_one(self, model, documents, tmp_path):
         model.save(tmp_path / "saved")
         loaded = treetop.load(tmp_path / "saved", runtime=FP32)
         assert type(loaded) is type(model)
-        assert list(loaded.classes_) == [str(name) for name in model.classes_]
+        assert loaded.classes_.tolist() == model.classes_.tolist()
         assert_same(self.scores(loaded, documents), self.scores(model, documents))
         assert_same(loaded.predict_scores(documents, 5), self.scores(model, documents))
 
-    def test_nothing_of_the_machine_is_saved(self, model, tmp_path):
+    def test_runtime_options_are_not_saved(self, model, tmp_path):
         model.save(tmp_path / "saved")
         for config in (tmp_path / "saved").rglob("config.json"):
             settings = json.loads(config.read_text()).get("settings", {})
             assert not MACHINE & set(settings), config
 
-    def test_what_was_learned_cannot_be_changed(self, model):
+    def test_notebooks_show_a_card(self, model):
+        assert f"<strong>{type(model).__name__}</strong> <em>(fitted)</em>" in model._repr_html_()
+
+    def test_fitted_models_are_immutable(self, model):
         with pytest.raises(FrozenInstanceError):
             model.model_.kind = "other"
         with pytest.raises(FrozenInstanceError):
@@ -134,17 +138,17 @@ class ModelContract:
             with pytest.raises(FrozenInstanceError):
                 member.settings.beam = 1
 
-    def test_a_model_says_what_it_is(self, model):
+    def test_describe_returns_json(self, model):
         facts = model.model_.describe()
         assert facts["model"] == model.kind
         assert facts["labels"] == len(model.classes_)
         json.dumps(facts)
 
-    def test_a_model_goes_to_another_process(self, model, documents):
+    def test_models_can_be_pickled_for_other_processes(self, model, documents):
         again = pickle.loads(pickle.dumps(model))
         assert_same(self.scores(again, documents), self.scores(model, documents))
 
-    def test_features_are_the_models_own_and_can_be_selected(self, model, documents):
+    def test_features_can_be_selected_by_row(self, model, documents):
         inner = model.model_
         some = inner.select(inner.features(documents, FP32), np.array([2, 0]))
         scores = inner.scores_from(some, 5, FP32)
@@ -153,12 +157,12 @@ class ModelContract:
 
 
 def alone(document):
-    """One document as `predict` takes it."""
+    """Wrap one document as an argument of `predict`."""
     return [document] if isinstance(document, str) else document
 
 
 def members_of(model):
-    """The single models of an ensemble, or the one."""
+    """List the models of an ensemble, at any depth, or the model itself."""
     if not isinstance(model, EnsembleModel):
         return [model]
     return [single for member in model.members for single in members_of(member)]

@@ -1,4 +1,4 @@
-"""The contract of `contract.py` against every kind of model there is."""
+"""Runs the tests of `contract.py` for every kind of model."""
 
 import json
 from functools import cache
@@ -39,7 +39,7 @@ def vectors(tmp_path_factory):
 
 @cache
 def fitted(kind, **settings):
-    """A model trained once for all its tests."""
+    """Train a model once for all tests."""
     return kind(**settings).fit(*problem(), runtime=FP32)
 
 
@@ -72,7 +72,7 @@ class TestForest(ModelContract):
 
 
 class TestMatrix(ModelContract):
-    """A model that learned from a feature matrix."""
+    """A model that was trained on a feature matrix."""
 
     @pytest.fixture
     def model(self):
@@ -84,7 +84,7 @@ class TestMatrix(ModelContract):
 
 
 class Rows(sp.csr_matrix):
-    """A matrix that can be gone through like a list of documents."""
+    """A matrix that is iterated like a list of documents."""
 
     def __len__(self):
         return self.shape[0]

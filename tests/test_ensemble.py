@@ -17,7 +17,7 @@ def members():
     return [treetop.XRLinear(ngrams=n).fit(TEXTS, LABELS) for n in ("word:1", "word:1-2", "char:3")]
 
 
-def test_what_scores_are_worth_by_hand():
+def test_score_functions_on_a_hand_computed_example():
     scores = sp.csr_matrix(np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0]]))
     np.testing.assert_allclose(worth(scores, "rank").toarray(), [[0, 1, 0.5], [1, 0, 0]])
     soft = np.exp([2.0, 1.0]) / np.exp([2.0, 1.0]).sum()
@@ -27,22 +27,22 @@ def test_what_scores_are_worth_by_hand():
     assert worth(scores, "average") is scores
 
 
-def test_combining_by_hand():
+def test_weighted_mean_on_a_hand_computed_example():
     a = sp.csr_matrix(np.array([[0.9, 0.2, 0.0]]))
     b = sp.csr_matrix(np.array([[0.1, 0.6, 0.3]]))
-    made = combined([a, b], [1, 3], "average", 2)
-    np.testing.assert_array_equal(made.indices, [1, 0])
-    np.testing.assert_allclose(made.data, [0.5, 0.3], rtol=1e-6)
+    scores = combined([a, b], [1, 3], "average", 2)
+    np.testing.assert_array_equal(scores.indices, [1, 0])
+    np.testing.assert_allclose(scores.data, [0.5, 0.3], rtol=1e-6)
 
 
-def test_the_best_of_each_row_is_that_of_a_full_sort(rng):
+def test_best_of_equals_a_full_sort(rng):
     scores = sp.random(40, 30, 0.3, "csr", np.float32, rng)
-    made = best_of(scores, 4)
+    best = best_of(scores, 4)
     for row, dense in enumerate(scores.toarray()):
-        found = made.indices[made.indptr[row] : made.indptr[row + 1]]
+        ranked = best.indices[best.indptr[row] : best.indptr[row + 1]]
         expected = [label for label in np.argsort(-dense, kind="stable") if dense[label] > 0][:4]
-        assert found.tolist() == expected
-    assert average([scores, scores], 4).nnz == made.nnz
+        assert ranked.tolist() == expected
+    assert average([scores, scores], 4).nnz == best.nnz
 
 
 def test_ties_go_to_the_lower_label_and_short_rows_are_padded():
@@ -52,7 +52,7 @@ def test_ties_go_to_the_lower_label_and_short_rows_are_padded():
 
 
 @pytest.mark.parametrize("combine", ["average", "rank", "sigmoid", "softmax"])
-def test_an_ensemble_is_one_folder_and_one_predict(members, tmp_path, combine):
+def test_a_loaded_ensemble_predicts_the_same(members, tmp_path, combine):
     ensemble = treetop.Ensemble(members, combine)
     ensemble.save(tmp_path / "model")
     loaded = treetop.load(str(tmp_path / "model"))
@@ -61,7 +61,7 @@ def test_an_ensemble_is_one_folder_and_one_predict(members, tmp_path, combine):
     assert len(ensemble.predict(["red"], k=3, allow=["red", "blue"])[0]) == 2
 
 
-def test_only_an_ensembles_own_files_are_replaced(members, tmp_path):
+def test_saving_an_ensemble_replaces_only_its_own_files(members, tmp_path):
     folder = tmp_path / "model"
     nested = treetop.Ensemble([treetop.Ensemble(members[:2]), members[2]])
     for _ in range(2):
@@ -86,7 +86,7 @@ def test_only_an_ensembles_own_files_are_replaced(members, tmp_path):
     assert len(treetop.load(folder).members) == 2
 
 
-def test_what_cannot_be_joined(members):
+def test_errors_of_the_constructor(members):
     other = treetop.XRLinear().fit(["a b", "c d"], [["x"], ["y"]])
     cases = [
         (([],), "at least one model"),
@@ -103,7 +103,7 @@ def test_what_cannot_be_joined(members):
         treetop.Ensemble(members).predict(["a"], k=0)
 
 
-def test_an_ensemble_works_where_its_members_do_and_is_what_they_are_now(tmp_path):
+def test_runtime_and_changes_of_an_ensemble(tmp_path):
     texts, labels = ["red apple", "blue sky", "red car"] * 4, [["a"], ["b"], ["a", "c"]] * 4
     one, two = (treetop.XRLinear(threads=1, seed=seed).fit(texts, labels) for seed in (0, 1))
     both = treetop.Ensemble([one, two])

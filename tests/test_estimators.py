@@ -1,4 +1,6 @@
-"""XRLinear from the outside: presets, prediction, scikit-learn's checks, and errors."""
+"""Public behaviour of XRLinear: presets, predictions, scikit-learn, display and errors."""
+
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import treetop
 from treetop.errors import TreetopError
 from treetop.labels import tree
+from treetop.runtime import notebook
+from treetop.runtime.progress import Reporter
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 6
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 6
@@ -29,15 +33,15 @@ def first(model, text, **options):
         ("paper", 0.675),
     ],
 )
-def test_every_preset_learns_real_data(numpy_docs, name, expected):
+def test_precision_of_every_preset_on_real_data(numpy_docs, name, expected):
     train, test = numpy_docs.split("train"), numpy_docs.split("test")
     model = treetop.XRLinear.from_preset(name, leaf=20, branching=4).fit(train.texts, train.labels)
-    found = model.predict(test.texts, k=1)
-    hits = [line and line[0][0] in true for line, true in zip(found, test.labels, strict=True)]
+    predictions = model.predict(test.texts, k=1)
+    hits = [line and line[0][0] in true for line, true in zip(predictions, test.labels, strict=True)]
     assert np.mean(hits) == pytest.approx(expected, abs=0.05)  # another numpy has other documents
 
 
-def test_the_contract_of_the_design():
+def test_fit_predict_and_score():
     model = treetop.XRLinear()
     assert model.fit(TEXTS, LABELS) is model
     prediction = model.predict(["a red cherry"], k=2)
@@ -49,7 +53,7 @@ def test_the_contract_of_the_design():
     assert model.score(TEXTS, LABELS) == 1.0
 
 
-def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
+def test_the_seed_determines_the_model_on_any_number_of_threads(numpy_docs):
     train = numpy_docs.split("train")
     settings = {"leaf": 20, "branching": 4, "trees": 2, "seed": 3, "flat_labels": 0}
     one = treetop.XRLinear(threads=1, **settings).fit(train.texts, train.labels)
@@ -61,9 +65,9 @@ def test_same_seed_same_model_on_any_number_of_threads(numpy_docs):
     assert str(other.rankers_[0].tree.label_of) != str(one.rankers_[0].tree.label_of)
 
 
-def test_allow_list_candidates_and_a_given_tree():
-    given = tree.from_parents([np.array([0, 0, 1, 1])])
-    model = treetop.XRLinear().fit(TEXTS, LABELS, tree=given)
+def test_allow_candidates_and_tree():
+    custom = tree.from_parents([np.array([0, 0, 1, 1])])
+    model = treetop.XRLinear().fit(TEXTS, LABELS, tree=custom)
     assert str(model.rankers_[0].tree) == "2-4"
     listed = model.predict(["red apple"], k=4, allow=["blue", "green"])[0]
     assert {name for name, _ in listed} == {"blue", "green"}
@@ -76,36 +80,36 @@ def test_allow_list_candidates_and_a_given_tree():
 
 
 @pytest.mark.parametrize("labels", [[["only"]] * 30, [[f"l{n % 3}"] for n in range(30)]])
-def test_one_label_and_fewer_labels_than_the_branching(labels):
+def test_fewer_labels_than_the_branching(labels):
     model = treetop.XRLinear().fit(TEXTS, labels)
     assert len(model.predict(TEXTS[:1], k=50)[0]) == len({x for line in labels for x in line})
 
 
-def test_scikit_learn_can_clone_and_set():
+def test_clone_set_params_and_repr():
     model = treetop.XRLinear(alpha=0.25, beam=7)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(beam=9).beam == 9
     assert repr(model) == "XRLinear(alpha=0.25, beam=9)"
 
 
-# What cannot apply, and why.
-NOT_FOR_US = {
-    "check_fit2d_1feature": "asks for a message about X.reshape",
-    "check_dict_unchanged": "wants predict to return an array",
-    "check_methods_sample_order_invariance": "wants predict to return an array",
-    "check_methods_subset_invariance": "wants predict to return an array",
-    "check_readonly_memmap_input": "wants predict to return an array",
-    "check_estimator_sparse_array": "wants predict to return an array",
-    "check_estimator_sparse_matrix": "wants predict to return an array",
+# Checks that do not apply, with the reason.
+NOT_APPLICABLE = {
+    "check_fit2d_1feature": "expects a message about X.reshape",
+    "check_dict_unchanged": "expects predict to return an array",
+    "check_methods_sample_order_invariance": "expects predict to return an array",
+    "check_methods_subset_invariance": "expects predict to return an array",
+    "check_readonly_memmap_input": "expects predict to return an array",
+    "check_estimator_sparse_array": "expects predict to return an array",
+    "check_estimator_sparse_matrix": "expects predict to return an array",
     "check_sample_weight_equivalence_on_dense_data": "holds at the exact optimum: see test_solver",
     "check_sample_weight_equivalence_on_sparse_data": "holds at the exact optimum: see test_solver",
     "check_estimators_pickle": "models are saved with save, never pickled",
 }
 
 
-def test_scikit_learns_own_checks_pass():
+def test_check_estimator_of_scikit_learn_passes():
     results = check_estimator(
-        treetop.XRLinear(threads=1), on_fail=None, expected_failed_checks=NOT_FOR_US
+        treetop.XRLinear(threads=1), on_fail=None, expected_failed_checks=NOT_APPLICABLE
     )
     failed = [
         f"{one['check_name']}: {one['exception']}" for one in results if one["status"] == "failed"
@@ -139,9 +143,113 @@ def test_errors(call, message):
         call()
 
 
-def test_settings_changed_after_fit_do_not_touch_the_model(tmp_path):
+def test_set_params_after_fit_does_not_change_the_model(tmp_path):
     texts = ["red sky", "blue sea"] * 4
     model = treetop.XRLinear().fit(texts, [["r"], ["b"]] * 4)
     before = model.predict(texts)
     model.set_params(ngrams="char:3").save(tmp_path / "m")
     assert treetop.load(str(tmp_path / "m")).predict(texts) == before
+
+
+# What users see: progress, presets, `repr` and cards
+
+
+class Recorder(Reporter):
+    """A reporter that remembers its steps and whether it was closed."""
+
+    def __init__(self):
+        self.steps, self.closed = [], False
+
+    def step(self, name, total=None):
+        self.steps.append(name)
+        return lambda: None
+
+    def close(self):
+        self.closed = True
+
+
+@pytest.mark.parametrize("how", ["report", "runtime"])
+def test_fit_does_not_close_a_reporter_that_is_passed_to_it(how):
+    recorder = Recorder()
+    options = {"report": recorder, "runtime": treetop.Runtime(reporter=recorder)}
+    model = treetop.XRLinear(verbose=True)
+    for _ in range(2):
+        model.fit(TEXTS, LABELS, **{how: options[how]})
+    assert recorder.steps.count("text features") == 2
+    assert not recorder.closed
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "shown"),
+    [
+        ({}, {}, False),
+        ({"verbose": True}, {}, True),
+        ({"verbose": 1}, {}, True),
+        ({}, {"verbose": True}, True),
+        ({}, {"verbose": 2}, True),
+        ({"verbose": True}, {"verbose": False}, False),
+        ({}, {"runtime": treetop.Runtime(verbose=True)}, True),
+    ],
+)
+def test_verbose_shows_progress_and_is_not_saved(settings, options, shown, monkeypatch, tmp_path):
+    recorder = Recorder()
+    monkeypatch.setattr(notebook, "progress_reporter", lambda: recorder)
+    model = treetop.XRLinear(**settings).fit(TEXTS, LABELS, **options)
+    assert recorder.closed is shown
+    assert ("text features" in recorder.steps) is shown
+    model.save(tmp_path / "m")
+    assert "verbose" not in (tmp_path / "m" / "config.json").read_text()
+    assert treetop.load(tmp_path / "m").get_params()["verbose"] is False
+
+
+def test_verbose_is_checked():
+    with pytest.raises(TreetopError, match="verbose is 'yes': it must be of type bool or int"):
+        treetop.XRLinear(verbose="yes").fit(TEXTS, LABELS)
+
+
+def test_from_preset_and_presets():
+    assert repr(treetop.from_preset("fast")) == repr(treetop.XRLinear.from_preset("fast"))
+    assert type(treetop.from_preset("frozen")) is treetop.XRTransformer
+    assert treetop.from_preset("bonsai", seed=3).get_params()["seed"] == 3
+    listed = treetop.presets()
+    assert list(listed)[:3] == ["xr-linear", "parabel", "bonsai"]
+    for name, sentence in listed.items():
+        treetop.from_preset(name)
+        assert f"{name:<19}  {sentence}" in str(listed).splitlines()
+        assert f"{name}</td>" in listed._repr_html_()
+    with pytest.raises(TreetopError, match="unknown preset 'fsat': choose one of xr-linear"):
+        treetop.from_preset("fsat")
+    with pytest.raises(TreetopError, match="preset 'frozen' is for xr-transformer, not for xr-linear"):
+        treetop.XRLinear.from_preset("frozen")
+
+
+def test_the_card_lists_facts_about_the_model():
+    model = treetop.XRLinear(trees=1, stop_words=("<b>",))
+    card = model._repr_html_()
+    assert "<strong>XRLinear</strong> <em>(not fitted)</em>" in card
+    assert "XRLinear(stop_words=(&#x27;&lt;b&gt;&#x27;,), trees=1)" in card
+    card = model.fit(TEXTS, LABELS)._repr_html_()
+    assert "<em>(fitted)</em>" in card
+    facts = dict(re.findall(r"<tr><td[^>]*>(.*?)</td><td[^>]*>(.*?)</td></tr>", card))
+    size = sum(array.nbytes for array in model.rankers_[0].weights.arrays.values())
+    assert facts == {
+        "training documents": "30",
+        "labels": "4",
+        "label trees": "1 (flat)",
+        "features": str(model.n_features_in_),
+        "weights": f"{size / 1000:.1f} kB",
+    }
+    both = treetop.Ensemble([model, treetop.XRLinear().fit(TEXTS, LABELS)], "rank", [2, 1])
+    assert repr(both) == (
+        "Ensemble([XRLinear(stop_words=('<b>',), trees=1), XRLinear()], combine='rank', weights=[2, 1])"
+    )
+    assert "<strong>Ensemble</strong> <em>(fitted)</em>" in both._repr_html_()
+
+
+def test_an_explanation_prints_as_text_and_as_a_table():
+    explanation = treetop.XRLinear().fit(TEXTS, LABELS).explain("red <apple>", "red")
+    assert repr(explanation) == str(explanation)
+    assert repr(explanation).startswith("red  ")
+    card = explanation._repr_html_()
+    assert re.search(r"<td[^>]*>red</td><td[^>]*>\+\d\.\d{3}</td>", card)
+    assert "<apple>" not in card

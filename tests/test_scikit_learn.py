@@ -1,4 +1,4 @@
-"""treetop inside scikit-learn: pipelines, searches, cross-validation, scorers."""
+"""treetop in scikit-learn: pipelines, searches, cross-validation, scorers."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ WORDS = ["red", "green", "blue", "apple", "grass", "sky"]
 
 @pytest.fixture
 def two_jobs():
-    """A number for n_jobs; joblib's processes are ended with the test."""
+    """A value for n_jobs; joblib's processes end with the test."""
     yield 2
     get_reusable_executor().shutdown(wait=True)
 
@@ -31,7 +31,7 @@ def corpus():
     return texts, [[WORDS[n] for n in row] for row in rows]
 
 
-def test_a_search_over_sparse_labels(corpus, two_jobs):
+def test_grid_search_with_sparse_labels(corpus, two_jobs):
     texts, labels = corpus
     binarizer = MultiLabelBinarizer(sparse_output=True)
     Y = binarizer.fit_transform(labels)
@@ -45,11 +45,11 @@ def test_a_search_over_sparse_labels(corpus, two_jobs):
     search.fit(texts, Y)
     assert search.best_score_ == 1.0
     assert search.predict(texts[:2]) == search.best_estimator_.predict(texts[:2])
-    found = search.best_estimator_.predict_scores(texts, 2)
-    assert (found.astype(bool) != Y.astype(bool)).nnz == 0
+    scores = search.best_estimator_.predict_scores(texts, 2)
+    assert (scores.astype(bool) != Y.astype(bool)).nnz == 0
 
 
-def test_cross_validation_over_names(corpus):
+def test_cross_validation_with_lists_of_names(corpus):
     texts, labels = corpus
     # lists of names of different lengths are an array of objects for scikit-learn
     y = np.empty(len(labels), object)
@@ -61,7 +61,7 @@ def test_cross_validation_over_names(corpus):
 
 
 @pytest.mark.parametrize("measure", [f"{name}@2" for name in treetop.metrics.METRICS])
-def test_scorers_are_the_metrics(corpus, measure):
+def test_scorers_compute_the_metrics(corpus, measure):
     texts, labels = corpus
     model = treetop.XRLinear().fit(texts[:80], labels[:80])
     scores = model.predict_scores(texts[80:], int(measure[-1]))
@@ -71,7 +71,7 @@ def test_scorers_are_the_metrics(corpus, measure):
     assert treetop.scorer(measure)(model, texts[80:], labels[80:]) == pytest.approx(expected)
 
 
-def test_scorers_match_names_and_refuse_columns_that_have_none(corpus):
+def test_scorers_match_labels_by_name(corpus):
     texts, labels = corpus
     model = treetop.XRLinear().fit(texts[:80], labels[:80])
     unseen = [[*line, "unseen"] for line in labels[80:]]
@@ -97,8 +97,8 @@ def test_pipelines(corpus):
     assert changed.get_params()["tag__beam"] == 3
 
 
-def test_wrong_measures_are_named():
-    with pytest.raises(TreetopError, match=r"unknown measure 'F@1': choose one of P@k"):
+def test_unknown_metrics_and_propensities_are_errors():
+    with pytest.raises(TreetopError, match=r"unknown metric 'F@1': choose one of P@k"):
         treetop.scorer("F@1")
     with pytest.raises(TreetopError, match="unknown propensity preset 'x'"):
         treetop.scorer("PSP@1", "x")

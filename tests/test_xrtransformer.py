@@ -1,4 +1,4 @@
-"""XRTransformer from the outside: fit, predict, save, and what it refuses."""
+"""Public behaviour of XRTransformer: fit, predict, save and errors."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ def test_a_tiny_model_overfits(encoder):
     assert last < first
 
 
-def test_fine_tuning_finds_what_words_and_a_frozen_encoder_do_not(encoder):
+def test_fine_tuning_beats_a_frozen_encoder(encoder):
     # the only n-gram kept is in every document: what is learned went through the encoder
     texts, labels = documents(400)
     unseen = documents(100, seed=9)
@@ -43,7 +43,7 @@ def test_fine_tuning_finds_what_words_and_a_frozen_encoder_do_not(encoder):
     assert tuned.score(*unseen) > frozen.score(*unseen) + 0.1
 
 
-def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
+def test_a_loaded_model_predicts_the_same(fitted, tmp_path):
     texts, _ = documents(20, seed=1)
     fitted.save(tmp_path / "model")
     loaded = treetop.load(str(tmp_path / "model"))
@@ -59,7 +59,7 @@ def test_saved_and_loaded_it_predicts_the_same(fitted, tmp_path):
         treetop.load(str(tmp_path / "model"))
 
 
-def test_same_seed_same_model_and_another_seed_another(fitted, encoder):
+def test_the_seed_determines_the_model(fitted, encoder):
     texts, _ = documents(20, seed=1)
     again = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
     other = treetop.XRTransformer(encoder=encoder, **BRIEF, seed=1).fit(*documents())
@@ -67,10 +67,10 @@ def test_same_seed_same_model_and_another_seed_another(fitted, encoder):
     assert not same(other.predict_scores(texts, 5), fitted.predict_scores(texts, 5))
 
 
-def test_empty_and_long_texts_are_predicted(fitted):
-    found = fitted.predict(["", "red " * 10_000, "nothing known here"], k=3)
-    assert [len(row) for row in found] == [3, 3, 3]
-    assert all(np.isfinite(score) for row in found for _, score in row)
+def test_predictions_for_empty_and_long_texts(fitted):
+    predictions = fitted.predict(["", "red " * 10_000, "nothing known here"], k=3)
+    assert [len(row) for row in predictions] == [3, 3, 3]
+    assert all(np.isfinite(score) for row in predictions for _, score in row)
 
 
 @pytest.mark.parametrize(
@@ -91,20 +91,20 @@ def test_empty_and_long_texts_are_predicted(fitted):
         ({"device": "warp"}, (["a b"], [["x"]]), "device 'warp' cannot be used"),
     ],
 )
-def test_what_cannot_be_is_said_in_one_line(encoder, settings, fit, message):
+def test_errors_are_one_line(encoder, settings, fit, message):
     with pytest.raises(TreetopError) as error:
         treetop.XRTransformer(**{"encoder": encoder, **settings}).fit(*fit)
     assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
-def test_one_label_and_fewer_documents_than_the_batch(encoder):
+def test_a_single_label_and_fewer_documents_than_the_batch(encoder):
     model = treetop.XRTransformer(encoder=encoder, budget="2 epochs", max_length=8)
     model.fit(["red apple", "green pear"], [["fruit"], ["fruit"]])
     assert model.predict(["blue sky"])[0][0][0] == "fruit"
 
 
-def test_scikit_learn_clones_it(encoder):
+def test_clone(encoder):
     from sklearn.base import clone
 
     model = clone(treetop.XRTransformer(encoder=encoder, batch=7))
@@ -112,7 +112,7 @@ def test_scikit_learn_clones_it(encoder):
     assert repr(model) == f"XRTransformer(encoder={encoder!r}, batch=7)"
 
 
-def test_settings_changed_after_fit_do_not_touch_the_model(encoder, tmp_path):
+def test_set_params_after_fit_does_not_change_the_model(encoder, tmp_path):
     texts, _ = documents(10, seed=1)
     model = treetop.XRTransformer(encoder=encoder, **BRIEF, words=False, center=False)
     model.fit(*documents())
@@ -123,7 +123,7 @@ def test_settings_changed_after_fit_do_not_touch_the_model(encoder, tmp_path):
     assert same(treetop.load(str(tmp_path / "model")).predict_scores(texts, 5), before)
 
 
-def test_a_model_carries_no_device_to_another_machine(encoder, tmp_path):
+def test_a_loaded_model_does_not_use_the_device_it_was_trained_on(encoder, tmp_path):
     settings = {**BRIEF, "fine_tune": False, "device": "cpu", "threads": 2}
     model = treetop.XRTransformer(encoder=encoder, **settings).fit(*documents())
     model.save(tmp_path / "model")
@@ -140,10 +140,10 @@ def test_a_model_carries_no_device_to_another_machine(encoder, tmp_path):
         model.predict(["red sky"], runtime=treetop.Runtime(device="cuda:7"))
 
 
-def test_after_fit_no_dropout_is_left(fitted):
+def test_dropout_is_off_after_fit(fitted):
     assert not fitted.encoder_.training
 
 
-def test_half_a_surrogate_pair_is_read(fitted):
+def test_lone_surrogates_are_read_as_replacement_characters(fitted):
     # as the character that stands for what cannot be read
     assert fitted.predict(["red \ud800 sky"], k=2) == fitted.predict(["red ? sky"], k=2)

@@ -1,4 +1,10 @@
-"""treetop: tags text with labels from a vocabulary of thousands to millions."""
+"""Tag text with labels from a vocabulary of thousands to millions.
+
+>>> import treetop
+>>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+>>> model.predict(["a red car"], k=1)[0][0][0]
+'red'
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treetop import metrics
     from treetop.errors import TreetopError
-    from treetop.estimators import Ensemble, XRLinear, XRTransformer, from_pretrained, load
+    from treetop.estimators import (
+        Ensemble,
+        XRLinear,
+        XRTransformer,
+        from_preset,
+        from_pretrained,
+        load,
+        presets,
+    )
     from treetop.evaluation.scorer import scorer
     from treetop.features.hybrid import Features
     from treetop.runtime import Runtime
@@ -22,9 +36,11 @@ __all__ = [
     "XRLinear",
     "XRTransformer",
     "__version__",
+    "from_preset",
     "from_pretrained",
     "load",
     "metrics",
+    "presets",
     "scorer",
 ]
 
@@ -35,16 +51,22 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
+    "from_preset": "treetop.estimators",
     "from_pretrained": "treetop.estimators",
     "load": "treetop.estimators",
+    "presets": "treetop.estimators",
     "scorer": "treetop.evaluation.scorer",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used: importing treetop itself costs nothing."""
+    """Import a public name on first use, so that ``import treetop`` takes no time."""
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name == "metrics":
         return import_module("treetop.metrics")
     raise AttributeError(f"module 'treetop' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,44 +1,55 @@
-"""What all estimators share: prediction, explanations, the model folder, the Hub."""
+"""Methods that all estimators share: prediction, explanations, the model folder, the Hub."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
 
+from treetop import metrics
 from treetop.errors import TreetopError
-from treetop.evaluation import metrics
 from treetop.explain.explaining import explain
 from treetop.explain.explanation import Explanation
 from treetop.model.folder import read_model, write_model
-from treetop.model.hub import HubMixin, fetch
+from treetop.model.hub import DownloadOptions, HubMixin, fetch
 from treetop.model.model import Predictor, check_k
+from treetop.model.predictions import Predictions, named_predictions
+from treetop.model.summary import html_card
 from treetop.runtime import Runtime
-
-Prediction = list[tuple[Any, float]]
 
 
 class NotFittedTreetopError(TreetopError, AttributeError):
-    """Something is asked of an estimator that `fit` has not been called on."""
+    """A method was called that needs a fitted estimator, before `fit`."""
+
+
+class PredictOptions(TypedDict, total=False):
+    """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
+
+    beam: int | None
+    allow: Iterable[Any] | None
+    candidates: sp.csr_matrix | None
+    threads: int | None
+    runtime: Runtime | None
 
 
 class FittedMixin(HubMixin):
-    """Everything that follows `fit`. What was learned is in `model_`, and nothing here changes it."""
+    """Methods of fitted estimators. What was learned is in `model_`, which nothing here changes."""
 
     kind: ClassVar[str]
     model_: Predictor
 
     @property
     def classes_(self) -> np.ndarray:
-        """Label names."""
+        """Label names, in the order of the columns of scores: array of shape (L,)."""
         return self._fitted().classes
 
     @property
     def train_counts_(self) -> np.ndarray:
-        """Training documents of each label."""
+        """Number of training documents per label: array of shape (L,)."""
         return self._fitted().label_counts
 
     @property
@@ -46,12 +57,39 @@ class FittedMixin(HubMixin):
         """Number of training documents."""
         return self._fitted().train_documents
 
-    def predict(self, X: Any, k: int = 5, **options: Any) -> list[Prediction]:
-        """For each document its best `k` labels as (name, score), best first.
+    def predict(self, X: Any, k: int = 5, **options: Unpack[PredictOptions]) -> Predictions:
+        """Predict the best labels of each document.
 
-        Options as for `predict_scores`.
+        Parameters
+        ----------
+        X : iterable of str, or feature matrix
+            N documents. A model that was trained on a feature matrix takes a matrix.
+        k : int, default=5
+            Number of labels per document.
+        **options
+            Keyword arguments of `predict_scores`: ``beam``, ``allow``, ``candidates``, ``threads``,
+            ``runtime``.
+
+        Returns
+        -------
+        Predictions
+            A list of N lists of (name, score), best first. Names have the type they were trained with,
+            scores are floats.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> texts = ["red apple", "green apple", "blue sky"] * 6
+        >>> labels = [["red", "fruit"], ["green", "fruit"], ["blue"]] * 6
+        >>> model = treetop.XRLinear().fit(texts, labels)
+        >>> predictions = model.predict(["a red apple", "a blue sea"], k=2)
+        >>> predictions  # doctest: +ELLIPSIS
+        [[('fruit', 0.7...), ('red', 0.7...)],
+         [('blue', 0.6...), ('fruit', 0.3...)]]
+        >>> [[name for name, score in row if score > 0.5] for row in predictions]
+        [['fruit', 'red'], ['blue']]
         """
-        return named(self.predict_scores(X, k, **options), self.classes_)
+        return named_predictions(self.predict_scores(X, k, **options), self.classes_)
 
     def predict_scores(
         self,
@@ -64,11 +102,40 @@ class FittedMixin(HubMixin):
         threads: int | None = None,
         runtime: Runtime | None = None,
     ) -> sp.csr_matrix:
-        """Scores N x L of the best `k` labels, best first in each row.
+        """Predict the scores of the best labels as a sparse matrix.
 
-        `beam`: nodes followed at each level; a larger beam is slower and better. `allow`: names of the
-        only labels that may be predicted. `candidates`: N x L, the only labels that each document may
-        get. `threads`, `runtime`: where the work is done.
+        Parameters
+        ----------
+        X : iterable of str, or feature matrix
+            N documents.
+        k : int, default=100
+            Number of labels per document.
+        beam : int, optional
+            Number of nodes followed at each level of the label tree. A larger beam is slower and more
+            accurate. By default that of the model.
+        allow : iterable of names, optional
+            The only labels that may be predicted.
+        candidates : sparse matrix of shape (N, L), optional
+            The only labels that may be predicted for each document.
+        threads : int, optional
+            Number of CPU threads; by default all cores.
+        runtime : Runtime, optional
+            Threads, device and precision.
+
+        Returns
+        -------
+        float32 CSR matrix of shape (N, L)
+            Scores, best first in each row. Columns are in the order of `classes_`.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+        >>> scores = model.predict_scores(["red", "green"], k=1)
+        >>> scores.shape, model.classes_[scores.indices].tolist()
+        ((2, 2), ['red', 'green'])
+        >>> model.predict_scores(["red"], allow=["green"]).indices.tolist()
+        [0]
         """
         model, place = self._fitted(), self._place(runtime, threads)
         check_k(k)
@@ -79,7 +146,7 @@ class FittedMixin(HubMixin):
     def explain(
         self,
         text: Any,
-        label: str,
+        label: str | float,
         *,
         k: int = ...,
         words: int = ...,
@@ -107,52 +174,139 @@ class FittedMixin(HubMixin):
         neighbours: int = 3,
         runtime: Runtime | None = None,
     ) -> Explanation | list[Explanation]:
-        """Why `text` gets `label`: the words that carried it, the encoder's part, the path to it.
+        """Explain the score of a label: words, the encoder's part, the path through the label tree.
 
-        `label` is a name, a list of names, or None for the best `k`. At most `words` words are listed
-        and, if the model was trained with ``keep_documents=True``, `neighbours` training documents. A
-        model that learned from a matrix takes a matrix of one row instead of a text.
+        Parameters
+        ----------
+        text : str, or feature matrix of one row
+            One document.
+        label : name or list of names, optional
+            Labels to explain; by default the best `k`.
+        k : int, default=5
+            Number of labels to explain if `label` is not given.
+        words : int, default=20
+            Maximum number of words listed.
+        neighbours : int, default=3
+            Number of similar training documents listed, if the model was trained with
+            ``keep_documents=True``.
+        runtime : Runtime, optional
+            Threads, device and precision.
+
+        Returns
+        -------
+        Explanation or list of Explanation
+            One explanation if `label` is a single name, else a list.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+        >>> explanation = model.explain("a red car", "red")
+        >>> [word.name for word in explanation.words]
+        ['red']
         """
         model = self._fitted()
-        names = [label] if isinstance(label, str) else label
-        explained = explain(
+        single = isinstance(label, str | Real)
+        explanations = explain(
             model,
             text,
-            names,
+            [label] if single else label,
             self._place(runtime),
             k=k,
             words=words,
             neighbours=neighbours,
         )
-        return explained[0] if isinstance(label, str) else explained
+        return explanations[0] if single else explanations
 
     def evaluate(
-        self, X: Any, y: Any, k: Sequence[int] = (1, 3, 5), *, columns: Any = None, **options: Any
-    ) -> dict[str, Any]:
-        """Every metric of `treetop.metrics.evaluate` on these documents, labels matched by name.
+        self,
+        X: Any,
+        y: Any,
+        k: int | Sequence[int] = (1, 3, 5),
+        *,
+        columns: Any = None,
+        **options: Unpack[PredictOptions],
+    ) -> metrics.Evaluation:
+        """Compute every registered metric on documents with known labels.
 
-        `columns`: names of the columns if `y` is a matrix whose columns are not `classes_`. Other
-        options as for `predict_scores`.
+        Parameters
+        ----------
+        X : iterable of str, or feature matrix
+            N documents.
+        y : list of lists of label names, or matrix of shape (N, number of columns)
+            True labels, matched to those of the model by name. Labels that the model does not know
+            count as missed.
+        k : int or sequence of int, default=(1, 3, 5)
+            Numbers of ranks to compute the metrics at.
+        columns : iterable of names, optional
+            Names of the columns if `y` is a matrix whose columns are not `classes_`.
+        **options
+            Keyword arguments of `predict_scores`.
+
+        Returns
+        -------
+        Evaluation
+            A dict that prints as a table; see `treetop.metrics.evaluate`.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> texts, labels = ["red apple", "green grass"] * 5, [["red"], ["green"]] * 5
+        >>> model = treetop.XRLinear().fit(texts, labels)
+        >>> model.evaluate(texts, labels, k=1)["P@1"]
+        1.0
         """
-        counts: dict[str, Any] = {}
-        scores = self.predict_scores(X, max(k), **options)
-        if self.train_documents_:  # not known of an imported model
-            counts = {"train_counts": self.train_counts_, "train_documents": self.train_documents_}
-        return metrics.evaluate(y, scores, k, classes=self.classes_, columns=columns, **counts)
+        deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
+        scores = self.predict_scores(X, deepest, **options)
+        return metrics.evaluate(y, scores, k, columns=columns, **metrics.known_labels(self))
 
     def score(self, X: Any, y: Any) -> float:
-        """P@1."""
-        return float(self.evaluate(X, y, (1,))["P@1"])
+        """Compute P@1, the fraction of documents whose best label is true.
+
+        Parameters
+        ----------
+        X, y
+            As for `evaluate`.
+
+        Returns
+        -------
+        float
+            P@1. For other metrics see `treetop.scorer`.
+        """
+        return float(self.evaluate(X, y, 1)["P@1"])
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
-        """Write the model folder; what was there stays whole until the new one is complete."""
+        """Write the model to a folder that `treetop.load` reads.
+
+        The folder holds JSON, text and safetensors files with checksums, and a model card. It is
+        written atomically: an earlier model stays complete until the new one is. Nothing that treetop
+        did not write is replaced.
+
+        Parameters
+        ----------
+        folder : str or Path
+            A new or empty folder, or one that holds a treetop model, which is replaced.
+        measured : dict, optional
+            Metrics to save with the model and show in its card, such as a result of `evaluate`.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+        >>> model.save("my-model")
+        >>> treetop.load("my-model")
+        XRLinear()
+        """
         write_model(self._fitted(), Path(folder), measured)
 
     @classmethod
     def load(
         cls, folder: str | Path, verify: bool | None = None, runtime: Runtime | None = None
     ) -> Self:
-        """The model in a folder. Weights stay on disk until they are needed."""
+        """Load a model of this class from a folder; `treetop.load` loads any.
+
+        Parameters and errors are those of `treetop.load`.
+        """
         model = read_model(Path(folder), verify, runtime)
         if model.kind != cls.kind:
             raise TreetopError(f"{folder}: holds the model {model.kind!r}, not {cls.kind!r}")
@@ -164,22 +318,25 @@ class FittedMixin(HubMixin):
         name: str | Path,
         verify: bool | None = None,
         runtime: Runtime | None = None,
-        **options: Any,
+        **options: Unpack[DownloadOptions],
     ) -> Self:
-        """The model of this name on the Hub, or in a folder; options are huggingface_hub's."""
+        """Load a model of this class from the Hub or a folder; `treetop.from_pretrained` loads any.
+
+        Parameters and errors are those of `treetop.from_pretrained`.
+        """
         return cls.load(fetch(name, **options), verify, runtime)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
-        """An estimator that holds a model."""
+        """Make an estimator that holds a model."""
         raise NotImplementedError
 
     def _own_runtime(self) -> Runtime:
-        """Where calls do their work that do not say it."""
+        """The runtime of calls that do not give one."""
         return Runtime()
 
     def _place(self, runtime: Runtime | None, threads: int | None = None) -> Runtime:
-        """Where a call does its work: what `runtime` leaves open is as the estimator has it."""
+        """The runtime of a call: options that it leaves at their defaults are the estimator's."""
         place = self._own_runtime()
         if runtime is not None:
             if not isinstance(runtime, Runtime):
@@ -190,28 +347,19 @@ class FittedMixin(HubMixin):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
+    def _repr_html_(self) -> str:
+        model = self.model_ if self.__sklearn_is_fitted__() else None
+        return html_card(type(self).__name__, model, repr(self))
+
     def _fitted(self) -> Predictor:
-        """The model; an error if there is none yet."""
+        """The model, or an error if there is none yet."""
         if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
         return self.model_
 
 
-def named(scores: sp.csr_matrix, names: np.ndarray) -> list[Prediction]:
-    """Rows of scores as lists of (label name, score)."""
-    return [
-        [
-            (names[label], float(score))
-            for label, score in zip(
-                scores.indices[start:end].tolist(), scores.data[start:end], strict=True
-            )
-        ]
-        for start, end in zip(scores.indptr[:-1], scores.indptr[1:], strict=True)
-    ]
-
-
 def not_fitted(name: str) -> Exception:
-    """scikit-learn's error where it is installed, ours else."""
+    """Make scikit-learn's NotFittedError if it is installed, else one that is like it."""
     message = f"This {name} instance is not fitted yet: call fit first"
     try:
         from sklearn.exceptions import NotFittedError

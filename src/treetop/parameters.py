@@ -1,15 +1,22 @@
-"""Settings by scikit-learn's conventions: in the constructor, read and changed by name."""
+"""scikit-learn's conventions for settings: in the constructor, read and changed by name."""
 
 from __future__ import annotations
 
 import inspect
+import re
+import textwrap
+from dataclasses import Field
 from typing import Any, ClassVar, Self
 
+from treetop.fields import annotation_of, documented_fields, facts_of
 from treetop.runtime import Runtime
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, Parameters
 from treetop.settings.names import renamed
 from treetop.settings.schema import LinearSettings
+
+# The settings are inserted before this section of an estimator's docstring.
+NEXT_SECTION = "    Attributes\n    ----------\n"
 
 
 class ParametersMixin:
@@ -19,26 +26,78 @@ class ParametersMixin:
     parameters: ClassVar[Parameters]
 
     def __init__(self, **settings: Any) -> None:
-        given = self.parameters.named(settings)
+        named = self.parameters.named(settings)
         for name, default in self.parameters.defaults.items():
-            setattr(self, name, given.get(name, default))
+            setattr(self, name, named.get(name, default))
 
     def __init_subclass__(cls) -> None:
         cls.parameters = PARAMETERS[cls.kind]
-        # scikit-learn, and `help`, read the settings from the constructor's signature.
+        # scikit-learn and `help` read the settings from the constructor's signature.
         cls.__init__.__signature__ = signature_of(cls.parameters)  # type: ignore[attr-defined]
+        if cls.__doc__ and NEXT_SECTION in cls.__doc__:
+            section = parameters_section(cls.parameters)
+            cls.__doc__ = cls.__doc__.replace(NEXT_SECTION, section + NEXT_SECTION)
 
     @classmethod
     def from_preset(cls, name: str, **settings: Any) -> Self:
-        """An estimator with a preset's settings, some of them changed."""
+        """Make an estimator with the settings of a preset.
+
+        Parameters
+        ----------
+        name : str
+            Name of a preset for this class (`treetop.presets` lists them), or path of a JSON file.
+        **settings
+            Settings that replace those of the preset.
+
+        Returns
+        -------
+        estimator
+            An estimator that is not fitted yet.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> treetop.XRLinear.from_preset("fast", seed=1)
+        XRLinear(ngrams='word:1', trees=1, passes=5, tolerance=1.0, seed=1)
+        >>> treetop.XRTransformer.from_preset("frozen")
+        XRTransformer(dense_weight=0.5, fine_tune=False)
+        """
         return cls(**{**presets.settings_of(name, cls.kind), **renamed(settings)})
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings by name, as scikit-learn wants them."""
+        """Return the settings by name.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Has no effect; part of scikit-learn's interface.
+
+        Returns
+        -------
+        dict
+            Every setting and its value.
+        """
         return {name: getattr(self, name) for name in self.parameters.defaults}
 
     def set_params(self, **settings: Any) -> Self:
-        """Change settings."""
+        """Change settings; a fitted model keeps those it was trained with.
+
+        Parameters
+        ----------
+        **settings
+            Settings by name.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> treetop.XRLinear().set_params(trees=1)
+        XRLinear(trees=1)
+        """
         for name, value in self.parameters.named(settings).items():
             setattr(self, name, value)
         return self
@@ -62,7 +121,7 @@ class ParametersMixin:
         return f"{type(self).__name__}({listed})"
 
     def __sklearn_tags__(self) -> Any:
-        """What scikit-learn asks of an estimator: texts or a matrix in, several labels out."""
+        """Tags for scikit-learn: texts or a matrix in, several labels per document out."""
         from sklearn.utils import InputTags, Tags, TargetTags
 
         return Tags(
@@ -73,10 +132,36 @@ class ParametersMixin:
 
 
 def signature_of(parameters: Parameters) -> inspect.Signature:
-    """The constructor's signature with every parameter and its default."""
+    """Make the constructor's signature, with every parameter and its default."""
     own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
     listed = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
         for name, default in parameters.defaults.items()
     ]
     return inspect.Signature([own, *listed])
+
+
+def parameters_section(parameters: Parameters) -> str:
+    """Write the Parameters section of an estimator's docstring from the help of its settings."""
+    runtime_fields = documented_fields(Runtime)
+    documented = [
+        *documented_fields(parameters.settings_type).values(),
+        *(runtime_fields[name] for name in parameters.runtime_options),
+    ]
+    lines = ["Parameters", "----------", *(line for one in documented for line in entry(one)), ""]
+    return textwrap.indent("\n".join(lines) + "\n", "    ", lambda line: line != "\n")
+
+
+def entry(setting: Field[Any]) -> list[str]:
+    """Write the lines of a docstring that describe one setting."""
+    facts = facts_of(setting)
+    kind = annotation_of(setting).replace(" | ", " or ")
+    if facts.choices and len(facts.choices) < 8:
+        kind = "{" + ", ".join(map(repr, facts.choices)) + "}"
+    text = facts.help[:1].upper() + facts.help[1:].rstrip(".") + "."
+    # The help is also that of config.json and the command line.
+    text = re.sub(r"\bnull\b", "None", re.sub(r"\bfalse\b", "False", text))
+    return [
+        f"{setting.name} : {kind}, default={setting.default!r}",
+        *textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    "),
+    ]

@@ -1,4 +1,4 @@
-"""Metrics on cases done by hand, and against slow twins."""
+"""Metrics on hand-computed examples and against slow reference implementations."""
 
 import re
 
@@ -11,17 +11,18 @@ from sklearn.metrics import f1_score, ndcg_score
 from sklearn.preprocessing import MultiLabelBinarizer
 
 import treetop
+from treetop import metrics
 from treetop.cli import screen
 from treetop.cli.options import EvaluateOptions
 from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
-from treetop.evaluation import metrics
+from treetop.evaluation import metrics as registry
 
 TRUE = sp.csr_matrix(np.array([[1, 1, 0, 0, 0], [0, 0, 1, 0, 1], [0, 0, 0, 0, 0]]))
 SCORES = sp.csr_matrix(np.array([[0.9, 0.1, 0.5, 0, 0], [0.2, 0.8, 0.4, 0, 0], [0.3, 0, 0, 0, 0]]))
 
 
-def test_a_case_done_by_hand():
+def test_metrics_on_a_hand_computed_example():
     result = metrics.evaluate(TRUE, SCORES, k=(1, 3))
     # ranks: document 0: 0 2 1, document 1: 1 2 0, document 2: 0
     assert result["P@1"] == pytest.approx(1 / 3)
@@ -36,7 +37,7 @@ def test_a_case_done_by_hand():
     assert result["micro_f1@1"] == pytest.approx(2 * 1 / (3 + 4))
 
 
-def test_labels_only_the_test_set_has_count_as_missed():
+def test_labels_without_a_column_count_as_missed():
     known = metrics.evaluate(TRUE[:, :4], SCORES[:, :4], k=(3,))
     names = {"classes": "abcd", "columns": "abcde"}
     with_unseen = metrics.evaluate(TRUE, SCORES[:, :4], k=(3,), **names)
@@ -53,7 +54,7 @@ def test_labels_only_the_test_set_has_count_as_missed():
     }
 
 
-def test_propensity_is_the_papers_formula():
+def test_propensity_follows_the_formula_of_the_paper():
     inverse = metrics.inverse_propensity(np.array([10.0]), 1000, 0.55, 1.5)
     C = (np.log(1000) - 1) * 2.5**0.55
     assert inverse[0] == pytest.approx(1 + C * 11.5**-0.55)
@@ -72,7 +73,7 @@ def test_perfect_predictions_score_one():
 
 
 @given(st.integers(0, 10_000), st.integers(1, 6))
-def test_against_slow_twins(seed, k):
+def test_against_reference_implementations(seed, k):
     rng = np.random.default_rng(seed)
     Y = (rng.random((12, 9)) < 0.3).astype(float)
     S = rng.permutation(12 * 9).reshape(12, 9) + 1.0
@@ -105,7 +106,7 @@ LISTS = [["a"], ["c", "b"], ["z"], []]
 NAMED_SCORES = sp.csr_matrix(np.array([[0, 0.9, 0.1], [0.8, 0, 0.2], [0.3, 0.2, 0.1], [0.5, 0, 0]]))
 
 
-def test_a_matrix_with_its_columns_in_another_order_is_matched_by_name():
+def test_columns_of_a_matrix_are_matched_by_name():
     Y = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1]])  # the columns of a MultiLabelBinarizer: a, b, c
     scores = Y[:, [2, 0, 1]]  # a perfect model, in the order of its own classes
     assert metrics.evaluate(Y, scores, (1,))["P@1"] == 0.0  # taken as being in the scores' order
@@ -114,7 +115,7 @@ def test_a_matrix_with_its_columns_in_another_order_is_matched_by_name():
     assert named["labels"] == 3
 
 
-def test_lists_of_names_need_the_classes_only():
+def test_lists_of_names_need_only_classes():
     result = metrics.evaluate(LISTS, NAMED_SCORES, (1, 2), classes=CLASSES)
     assert result["P@1"] == 2 / 4
     assert result["R@2"] == (1 + 1 + 0) / 3  # z is missed
@@ -124,7 +125,7 @@ def test_lists_of_names_need_the_classes_only():
 
 
 @given(st.integers(0, 10_000))
-def test_names_in_any_form_and_order_against_a_slow_twin(seed):
+def test_matching_by_name_against_a_reference_implementation(seed):
     rng = np.random.default_rng(seed)
     everything = [f"label {n}" for n in range(7)]
     classes = rng.permutation(everything)[:5]
@@ -142,13 +143,13 @@ def test_names_in_any_form_and_order_against_a_slow_twin(seed):
     assert by_matrix == by_lists
 
 
-def test_numbers_are_names_too():
+def test_label_names_may_be_numbers():
     scores = np.array([[0.9, 0.1], [0.2, 0.8]])
     for y_true in ([[7], [3]], [["7"], np.array([3])], np.array([7, 3]), np.array(["7", "3"])):
         assert metrics.evaluate(y_true, scores, (1,), classes=np.array([7, 3]))["P@1"] == 1.0
 
 
-def test_what_is_given_is_not_changed():
+def test_arguments_are_not_changed():
     Y = sp.csr_matrix(([2.0, 3.0, 0.0], ([0, 0, 1], [0, 1, 1])))
     before = Y.copy()
     metrics.evaluate(Y, Y, (1,), classes=["a", "b"], columns=["b", "a"])
@@ -187,7 +188,7 @@ def test_errors(true, scores, names, message):
 
 @pytest.fixture
 def new_metric():
-    """A metric of a user: the mean number of true labels among the first k."""
+    """A custom metric: the mean number of true labels among the first k."""
 
     @metrics.register("hits", heading="true labels", percent=False, compared_at=(1,))
     def hits(context):
@@ -203,9 +204,7 @@ def model():
     return treetop.XRLinear().fit(texts, [["red", "fruit"], ["green", "fruit"], ["blue"]] * 4)
 
 
-def test_a_registered_metric_is_in_results_scorers_tables_and_model_cards(
-    new_metric, model, tmp_path, capsys
-):
+def test_a_registered_metric_appears_everywhere(new_metric, model, tmp_path, capsys):
     texts, labels = ["red apple", "blue sky"], [["red", "fruit"], ["blue"]]
     scores = model.predict_scores(texts, 3)
     result = metrics.evaluate(labels, scores, (1, 3), classes=model.classes_)
@@ -222,8 +221,8 @@ def test_a_registered_metric_is_in_results_scorers_tables_and_model_cards(
     assert ["hits@1", "1.00"] in screen.comparison_rows([result])
 
 
-def test_a_metric_of_which_less_is_better_is_negated_in_scorers(model, monkeypatch):
-    monkeypatch.setattr(metrics, "METRICS", metrics.METRICS.copy())
+def test_scorers_negate_metrics_to_be_minimized(model, monkeypatch):
+    monkeypatch.setattr(registry, "METRICS", registry.METRICS.copy())
 
     @metrics.register("misses", greater_is_better=False, every_k=False)
     def misses(context):
@@ -237,7 +236,7 @@ def test_a_metric_of_which_less_is_better_is_negated_in_scorers(model, monkeypat
 
 
 @pytest.mark.parametrize("name", ["P", "", "a@b"])
-def test_names_of_metrics_are_new_and_can_be_followed_by_k(name):
+def test_invalid_metric_names_are_errors(name):
     with pytest.raises(TreetopError, match=f"metric name '{name}'"):
         metrics.register(name)
 

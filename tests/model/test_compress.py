@@ -1,4 +1,4 @@
-"""Smaller models: within their budget, nearly as good, and made without torch where none is needed."""
+"""Compression: the maximum size is kept, quality hardly changes, torch is not needed."""
 
 import subprocess
 import sys
@@ -32,18 +32,18 @@ def model(corpus):
 
 
 @given(share=st.floats(0.05, 0.9))
-def test_a_budget_is_kept(model, tmp_path_factory, share):
+def test_the_compressed_model_fits_the_maximum_size(model, tmp_path_factory, share):
     folder = tmp_path_factory.mktemp("model") / "m"
     model.save(folder)
-    whole, _ = compress(model.model_, folder, None, "int8", RUNTIME)
-    write_model(whole, folder.with_name("whole"))
-    size = folder_bytes(folder.with_name("whole"))
+    unpruned, _ = compress(model.model_, folder, None, "int8", RUNTIME)
+    write_model(unpruned, folder.with_name("unpruned"))
+    size = folder_bytes(folder.with_name("unpruned"))
     least = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size + 10_000
     room = int(least + share * max(0, size - least))
-    made, threshold = compress(model.model_, folder, room, "int8", RUNTIME)
-    write_model(made, folder.with_name("small"))
+    compressed, threshold = compress(model.model_, folder, room, "int8", RUNTIME)
+    write_model(compressed, folder.with_name("small"))
     assert folder_bytes(folder.with_name("small")) <= room
-    kept = [cells_of(ranker.weights) for ranker in made.rankers]
+    kept = [cells_of(ranker.weights) for ranker in compressed.rankers]
     assert all((np.abs(cells.value) >= threshold).all() for cells in kept)
 
 
@@ -63,13 +63,13 @@ def test_a_smaller_model_predicts_nearly_the_same(model, corpus, tmp_path, capsy
     assert treetop.load(str(tmp_path / "again")).predict(texts[:9]) == small.predict(texts[:9])
 
 
-def test_wrong_wishes_are_named(model, tmp_path):
+def test_errors(model, tmp_path):
     model.save(tmp_path / "m")
-    with pytest.raises(TreetopError, match="10 bytes are too few: without any weight the model has"):
+    with pytest.raises(TreetopError, match="10 bytes are too few: give more than "):
         compress(model.model_, tmp_path / "m", 10, "int8", RUNTIME)
     with pytest.raises(TreetopError, match="choose one of float16, int8"):
         compress(model.model_, tmp_path / "m", None, "int4", RUNTIME)
-    with pytest.raises(TreetopError, match="member by member"):
+    with pytest.raises(TreetopError, match="compress each of its members"):
         compress(treetop.Ensemble([model, model]).model_, tmp_path / "m", None, "int8", RUNTIME)
     with pytest.raises(TreetopError, match="size '3 apples' is not understood"):
         parse_size("3 apples")
@@ -78,7 +78,7 @@ def test_wrong_wishes_are_named(model, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["onnx", "wordvectors", "transformer"])
-def test_no_torch_is_needed(name, tmp_path):
+def test_compression_does_not_need_torch(name, tmp_path):
     code = (
         "import sys; sys.modules['torch'] = sys.modules['transformers'] = None\n"
         "from pathlib import Path\nfrom treetop.cli.exchange import compress_model\n"

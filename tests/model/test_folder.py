@@ -1,4 +1,4 @@
-"""The model folder: whole or not there at all."""
+"""Model folders: complete or absent, and nothing of the user's is replaced."""
 
 import json
 import os
@@ -34,7 +34,7 @@ def folder(model, tmp_path):
     return tmp_path / "model"
 
 
-def test_our_files_are_safetensors_and_theirs_are_read(tmp_path, rng):
+def test_files_are_compatible_with_the_safetensors_library(tmp_path, rng):
     arrays = {
         "a": rng.random((3, 4)).astype(np.float32),
         "b": np.arange(5),
@@ -66,13 +66,13 @@ def test_a_loaded_model_predicts_the_same(model, folder):
     assert (folder / "README.md").read_text().count("# A treetop model") == 1
 
 
-def test_names_of_any_script_survive(tmp_path):
+def test_label_names_may_be_any_unicode_text(tmp_path):
     labels = [["Käse", "漢字"], ["a b\tc", " x "], ["\u2028"], ["ok"]]
     treetop.XRLinear().fit(["a", "b", "c", "d"] * 2, labels * 2).save(tmp_path / "m")
     assert set(treetop.load(tmp_path / "m").classes_) == {name for line in labels for name in line}
 
 
-def test_weights_are_mapped_not_read(folder):
+def test_weights_are_memory_mapped(folder):
     weights = treetop.load(folder).rankers_[0].weights
     assert not weights.full.flags.writeable
     assert not weights.full.flags.owndata
@@ -103,23 +103,23 @@ def flip(content):
         ),
     ],
 )
-def test_a_damaged_folder_is_one_clear_line(folder, damage, message):
+def test_a_damaged_folder_is_an_error_of_one_line(folder, damage, message):
     damage(folder)
     with pytest.raises(TreetopError, match=message) as error:
         treetop.load(folder)
     assert "\n" not in str(error.value)
 
 
-def test_no_folder():
+def test_a_missing_folder_is_an_error():
     with pytest.raises(TreetopError, match="no such model folder"):
         treetop.load("/nowhere/at/all")
 
 
-# What may be replaced
+# Folders that may be replaced
 
 
 def contents(folder):
-    """Every file below a folder and its bytes; None for a subfolder."""
+    """Read every file below a folder; None stands for a subfolder."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes() if path.is_file() else None
         for path in folder.rglob("*")
@@ -127,7 +127,7 @@ def contents(folder):
 
 
 def assert_refused(model, target, message):
-    """Saving to `target` raises one line, and everything around it stays byte for byte."""
+    """Assert that saving to `target` is an error of one line and changes no file around it."""
     before = contents(target.parent)
     with pytest.raises(TreetopError) as error:
         model.save(target)
@@ -155,7 +155,7 @@ NOT_A_MODEL = "exists and is not a treetop model: choose another folder"
         {"config.json/treetop": "a folder of this name"},
     ],
 )
-def test_a_folder_that_is_not_a_model_survives(model, tmp_path, files):
+def test_a_folder_that_is_not_a_model_is_not_replaced(model, tmp_path, files):
     target = tmp_path / "out"
     for name, text in files.items():
         (target / name).parent.mkdir(parents=True, exist_ok=True)
@@ -163,7 +163,7 @@ def test_a_folder_that_is_not_a_model_survives(model, tmp_path, files):
     assert_refused(model, target, NOT_A_MODEL)
 
 
-def test_a_file_survives(model, tmp_path):
+def test_a_file_is_not_replaced(model, tmp_path):
     (tmp_path / "out").write_text("years of work")
     assert_refused(model, tmp_path / "out", NOT_A_MODEL)
 
@@ -181,21 +181,21 @@ def test_a_file_survives(model, tmp_path):
         ("member-0/README.md", "member-0"),
     ],
 )
-def test_a_file_added_to_a_model_survives(model, folder, added, named):
+def test_a_model_with_an_added_file_is_not_replaced(model, folder, added, named):
     (folder / added).parent.mkdir(exist_ok=True)
     (folder / added).write_text("mine")
     message = f"holds {named}, which treetop did not write: choose another folder or move it"
     assert_refused(model, folder, message)
 
 
-def test_an_empty_folder_added_to_a_model_survives(model, folder):
+def test_a_model_with_an_added_folder_is_not_replaced(model, folder):
     (folder / "notes").mkdir()
     assert_refused(
         model, folder, "holds notes, which treetop did not write: choose another folder or move it"
     )
 
 
-def test_a_model_is_replaced_with_its_edited_card_and_what_a_kill_left(model, folder):
+def test_edited_cards_and_leftovers_of_a_kill_are_replaced(model, folder):
     (folder / "README.md").write_text("mine")
     (folder / ".README.md.part").write_text("cut sh")
     (folder / ".config.json.part").write_text("{")
@@ -218,7 +218,7 @@ def test_an_empty_folder_is_used(model, tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
-def test_a_symbolic_link_and_the_folder_it_points_to_survive(model, folder):
+def test_a_symbolic_link_is_not_replaced(model, folder):
     link = folder.parent / "link"
     message = "is a symbolic link: choose another folder, or give the one it points to"
     for pointed_to in (folder, folder.parent / "nothing"):
@@ -229,7 +229,7 @@ def test_a_symbolic_link_and_the_folder_it_points_to_survive(model, folder):
 
 
 @pytest.mark.parametrize("name", ["labels.txt", "README.md", "config.json", "more"])
-def test_a_symbolic_link_in_a_model_survives(model, folder, name):
+def test_a_model_with_a_symbolic_link_is_not_replaced(model, folder, name):
     elsewhere = folder.parent / "elsewhere"
     if name == "more":
         elsewhere.mkdir()
@@ -242,7 +242,7 @@ def test_a_symbolic_link_in_a_model_survives(model, folder, name):
     )
 
 
-def test_a_folder_without_a_name_of_its_own_is_refused(model, tmp_path, monkeypatch):
+def test_a_folder_must_be_given_by_name(model, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for name in (".", "", ".."):
         with pytest.raises(TreetopError, match="give the folder by its name"):
@@ -250,14 +250,14 @@ def test_a_folder_without_a_name_of_its_own_is_refused(model, tmp_path, monkeypa
     assert os.listdir(tmp_path) == []
 
 
-def test_a_mount_point_is_refused(model, tmp_path, monkeypatch):
+def test_a_mount_point_is_not_replaced(model, tmp_path, monkeypatch):
     (tmp_path / "out").mkdir()
     monkeypatch.setattr(os.path, "ismount", lambda path: path == tmp_path / "out")
     message = "is a mount point, which cannot be replaced: choose a folder inside it"
     assert_refused(model, tmp_path / "out", message)
 
 
-def test_a_file_added_while_the_model_is_written_survives(model, folder, monkeypatch):
+def test_a_file_added_during_a_save_is_kept(model, folder, monkeypatch):
     write_config = layout.write_config
 
     def slowly(*arguments):
@@ -271,7 +271,7 @@ def test_a_file_added_while_the_model_is_written_survives(model, folder, monkeyp
     assert os.listdir(folder.parent) == ["model"]
 
 
-def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monkeypatch):
+def test_a_failed_save_keeps_the_old_model(model, folder, monkeypatch):
     before = (folder / "config.json").read_text()
 
     def full_disk(*_):
@@ -284,7 +284,7 @@ def test_a_failed_save_leaves_the_old_model_and_nothing_else(model, folder, monk
     assert os.listdir(folder.parent) == ["model"]
 
 
-def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monkeypatch):
+def test_folders_are_replaced_without_atomic_exchange(model, folder, monkeypatch):
     monkeypatch.setattr(files, "exchange", lambda *_: False)
     model.save(folder, {"P@1": 0.5})
     assert json.loads((folder / "config.json").read_text())["metrics"] == {"P@1": 0.5}
@@ -292,7 +292,7 @@ def test_folders_are_exchanged_even_where_the_system_cannot(model, folder, monke
 
 
 @pytest.mark.slow
-def test_a_killed_save_leaves_the_old_model_whole(folder, start_process):
+def test_a_killed_save_keeps_the_old_model_complete(folder, start_process):
     script = textwrap.dedent(f"""
         import treetop
         model = treetop.load({str(folder)!r})
@@ -310,8 +310,8 @@ def test_a_killed_save_leaves_the_old_model_whole(folder, start_process):
         assert treetop.load(folder, verify=True).predict(["red apple"]) == expected
 
 
-def test_a_large_model_opens_in_a_moment(folder, tmp_path):
-    """A sparse file of 5 GB stands for the weights of a large model: opening must not read it."""
+def test_large_models_load_without_being_read(folder, tmp_path):
+    """Loading must not read the weights, here a sparse file of 5 GB."""
     expected = treetop.load(folder).predict(["red apple"])
     path = folder / "ranker.safetensors"
     config = json.loads((folder / "config.json").read_text())

@@ -1,4 +1,4 @@
-"""The Hub: the library's own client against a stand-in of its HTTP API."""
+"""The Hugging Face Hub: huggingface_hub against a fake server."""
 
 import json
 import os
@@ -35,8 +35,8 @@ def test_save_and_load_a_folder(model, tmp_path):
 
 
 @pytest.mark.parametrize("config", ['{"model_type": "bert"}', None])
-def test_what_treetop_did_not_write_survives(model, tmp_path, config):
-    """The library's mixin would delete the config.json of any folder."""
+def test_save_pretrained_does_not_replace_other_files(model, tmp_path, config):
+    """huggingface_hub's own save_pretrained deletes the config.json of any folder."""
     folder = tmp_path / "m"
     if config is None:
         model.save(folder)
@@ -52,7 +52,7 @@ def test_what_treetop_did_not_write_survives(model, tmp_path, config):
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
-def test_the_card_is_one_for_the_hub_and_may_be_edited(model, tmp_path):
+def test_the_model_card_is_valid_on_the_hub_and_may_be_edited(model, tmp_path):
     from huggingface_hub import ModelCard
 
     model.save(
@@ -95,14 +95,14 @@ def run(code, server, home):
 
 @pytest.fixture
 def server():
-    """A stand-in of the Hub, which ends with the test."""
-    made = start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    """A fake Hub, which is stopped after the test."""
+    server = start()
+    yield server
+    server.shutdown()
+    server.server_close()
 
 
-def test_push_and_fetch(model, server, tmp_path):
+def test_push_and_download(model, server, tmp_path):
     model.save(tmp_path / "m")
     push = f"import treetop; print(treetop.load({str(tmp_path / 'm')!r}).push_to_hub('someone/tags'))"
     code, said, errors = run(push, server, tmp_path / "home")
@@ -139,7 +139,7 @@ def test_save_and_push_in_one_call(model, server, tmp_path):
     assert server.repos["someone/else"]["labels.txt"] == (tmp_path / "n" / "labels.txt").read_bytes()
 
 
-def test_the_missing_package_is_named(model, tmp_path, monkeypatch):
+def test_the_error_names_the_missing_package(model, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "huggingface_hub", None)
     with pytest.raises(
         TreetopError, match=r"huggingface_hub is not.*: pip install 'treetop-xmc\[hub\]'"

@@ -1,4 +1,4 @@
-"""Folders written by earlier versions load, and give the same labels with the same scores."""
+"""Folders written by earlier versions load and give the same scores."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def documents_of(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_old_folder_gives_the_same_labels_and_scores(name, tmp_path):
+def test_old_folders_give_the_same_scores(name, tmp_path):
     if name in ENCODED:
         pytest.importorskip("onnxruntime" if "onnx" in name else "torch")
     model = treetop.load(FOLDERS / name, runtime=RUNTIME)
@@ -54,7 +54,7 @@ def saved_again(model, folder):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "ensemble"])
-def test_machine_settings_of_an_old_folder_are_not_carried_along(name):
+def test_runtime_options_in_old_folders_are_ignored(name):
     stored = json.loads((FOLDERS / name / "config.json").read_text())["settings"]
     assert "threads" in stored
     model = treetop.load(FOLDERS / name)

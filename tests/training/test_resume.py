@@ -80,7 +80,8 @@ def test_an_existing_run_is_resumed_or_overwritten(encoder, tmp_path, monkeypatc
     written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
     assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
     with monkeypatch.context() as patched:
-        patched.setattr("treetop.estimators.read_documents", None)  # checked before any work is done
+        # The run's folder is checked before any work is done.
+        patched.setattr("treetop.estimators.transformer.read_documents", None)
         with pytest.raises(TreetopError, match=r"holds an earlier run.*resume=True.*overwrite=True"):
             model.fit(*documents(60), run=folder)
         with pytest.raises(TreetopError, match="resume or overwrite, not both"):

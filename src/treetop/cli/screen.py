@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treetop.evaluation import metrics
+from treetop import metrics
 from treetop.kernels import all_kernels
 from treetop.runtime.progress import reporter
 

@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 
 import treetop
+from treetop import metrics
 from treetop.base import FittedMixin
 from treetop.cli import screen
 from treetop.cli.options import EvaluateOptions
 from treetop.data import Split, open_data
 from treetop.data.files import lines_of
 from treetop.errors import TreetopError
-from treetop.evaluation import metrics
 from treetop.features.words.tokens import blocks_of_text
 from treetop.labels.alignment import align
 from treetop.model import layout as store
@@ -118,10 +118,7 @@ def evaluate_split(
         scores = estimator.predict_scores(split.documents, max(k) + most)
         excluded = Split(None, None, None, split.excluded).named_labels(names)
         labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
-    if estimator.train_documents_:  # not known of an imported model
-        options["train_counts"] = estimator.train_counts_
-        options["train_documents"] = estimator.train_documents_
-    return metrics.evaluate(labels, scores, k, classes=estimator.classes_, **options)
+    return metrics.evaluate(labels, scores, k, **metrics.known_labels(estimator), **options)
 
 
 def without_excluded(

@@ -1,1 +1,1 @@
-"""How good a ranking is."""
+"""Ranking metrics, their results and scorers for scikit-learn."""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from html import escape
+
+from treetop.runtime.tables import html_table
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ class Explanation:
         return encoder / (encoder + words) if encoder + words > 0 else 0.0
 
     def to_dict(self) -> dict[str, object]:
-        """NotesReporter values, as the API gives them."""
+        """Return plain values, as the HTTP API does."""
         return {**asdict(self), "word_sum": self.word_sum, "encoder_share": self.encoder_share}
 
     def __str__(self) -> str:
@@ -99,3 +102,14 @@ class Explanation:
             for one in self.neighbours
         ]
         return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = [(word.name, f"{word.value:+.3f}") for word in self.words]
+        rows += [("all other words", f"{self.other_words:+.3f}")] if self.words else []
+        rows += [("encoder", f"{self.encoder:+.3f}")] if self.encoder else []
+        rows.append(("bias", f"{self.bias:+.3f}"))
+        table = html_table(rows, (f"{self.label}, score {self.score:.4f}", "contribution"))
+        return f"{table}<details><summary>as text</summary><pre>{escape(str(self))}</pre></details>"

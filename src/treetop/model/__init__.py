@@ -1,1 +1,1 @@
-"""What was learned, and the folder it is kept in."""
+"""Models, model folders and model cards."""

@@ -1,10 +1,10 @@
-"""The README.md that a model folder carries: also the model's page on the Hub."""
+"""The model card: README.md of a model folder, and the model's page on the Hub."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from treetop.evaluation import metrics
+from treetop import metrics
 
 METADATA = """---
 library_name: treetop
@@ -28,34 +28,33 @@ model.predict(["a text"], k=5)
 LIMITS = """
 ## Limits
 
-The model only knows labels it has seen in training. Scores order labels; they are not calibrated
-probabilities. Labels that few training documents have are found less often: see the figures by
-frequency, if there are any.
+The model predicts only labels that occur in its training data. Scores rank labels; they are not
+calibrated probabilities. Labels with few training documents are predicted less reliably: see the
+metrics by label frequency, if this card has them.
 """
 
 
 def card(facts: dict[str, Any]) -> str:
-    """What the model is, how it was made, how well it does, how to use it."""
+    """Write the model card from the content of config.json."""
     about = about_ensemble(facts) if facts["model"] == "ensemble" else about_model(facts)
-    return (
-        METADATA.format(tag=facts["model"]) + about + USE + measured(facts) + settings(facts) + LIMITS
-    )
+    metadata = METADATA.format(tag=facts["model"])
+    return metadata + about + USE + metrics_section(facts) + settings_section(facts) + LIMITS
 
 
 def about_model(facts: dict[str, Any]) -> str:
-    """The model and the data it was trained on."""
+    """Describe a model and the data it was trained on."""
     documents = facts["train_documents"]
     origin = f"trained on {documents:,} documents" if documents else "imported"
-    made = f"""# A treetop model
+    text = f"""# A treetop model
 
 {facts["model"]}, {origin}, {facts["labels"]:,} labels.
 Label trees: {", ".join(facts["trees"])}.
 """
     data = facts.get("data")
     if data and facts["train_documents"]:
-        # the name of before, in folders that were written then
+        # Older folders use the second name.
         labels_per_document = data.get("labels_per_document", data.get("labels_a_document", 0.0))
-        made += f"""
+        text += f"""
 ## Data
 
 | | |
@@ -63,42 +62,43 @@ Label trees: {", ".join(facts["trees"])}.
 | documents | {facts["train_documents"]:,} |
 | labels | {facts["labels"]:,} |
 | labels per document, mean | {labels_per_document:.2f} |
-| labels of one document | {data["labels_of_one"]:,} |
+| labels with a single document | {data["labels_of_one"]:,} |
 | documents of the most frequent label | {data["most_frequent"]:,} |
 """
-    return made
+    return text
 
 
 def about_ensemble(facts: dict[str, Any]) -> str:
-    """The members and how they are combined."""
+    """Describe the members of an ensemble and how they are combined."""
     listed = "".join(f"- `member-{n}`: {kind}\n" for n, kind in enumerate(facts["members"]))
     return f"""# A treetop ensemble
 
-{len(facts["members"])} models over {facts["labels"]:,} labels, combined by {facts["combine"]}.
+{len(facts["members"])} models over {facts["labels"]:,} labels. Their scores are combined
+by {facts["combine"]}.
 
 {listed}"""
 
 
-def measured(facts: dict[str, Any]) -> str:
-    """The measures as a section of their own, or nothing."""
+def metrics_section(facts: dict[str, Any]) -> str:
+    """Write the saved metrics as tables; nothing if there are none."""
     figures = metrics.figures(facts["metrics"])
     if not figures:
         return ""
     where = facts["metrics"].get("measured_on", "")
-    made = f"\n## Measured, in per cent\n\n{where}\n\n| measure | value |\n| --- | --- |\n"
-    made += "".join(f"| {name} | {figure} |\n" for name, figure in figures.items())
+    text = f"\n## Metrics, in per cent\n\n{where}\n\n| metric | value |\n| --- | --- |\n"
+    text += "".join(f"| {name} | {figure} |\n" for name, figure in figures.items())
     buckets = facts["metrics"].get("by_frequency")
     if not buckets:
-        return made
-    made += "\n| labels with so many training documents | labels | recall | precision |\n"
-    made += "| --- | --- | --- | --- |\n"
+        return text
+    text += "\n| training documents per label | labels | recall | precision |\n"
+    text += "| --- | --- | --- | --- |\n"
     for name, row in buckets.items():
-        shares = " | ".join(f"{100 * row[what]:.2f}" for what in ("recall", "precision"))
-        made += f"| {name} | {row['labels']:,} | {shares} |\n"
-    return made
+        shares = " | ".join(f"{100 * row[metric]:.2f}" for metric in ("recall", "precision"))
+        text += f"| {name} | {row['labels']:,} | {shares} |\n"
+    return text
 
 
-def settings(facts: dict[str, Any]) -> str:
-    """All settings, where the model has them."""
+def settings_section(facts: dict[str, Any]) -> str:
+    """List all settings; nothing for an ensemble, which has none of its own."""
     listed = "".join(f"- `{name}`: {value}\n" for name, value in facts.get("settings", {}).items())
     return f"\n## Settings\n\n{listed}" if listed else ""

@@ -1,4 +1,4 @@
-"""A smaller model: fewer weights, fewer bits, at a cost in precision that can be measured."""
+"""Model compression: fewer weights and fewer bits per weight."""
 
 from __future__ import annotations
 
@@ -18,35 +18,54 @@ UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MI
 
 
 def parse_size(text: str) -> int:
-    """``200MB`` as a number of bytes."""
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    if not found or found[2].upper() not in UNITS:
-        raise TreetopError(f"size {text!r} is not understood: write 200MB or 1.5GB")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    """Convert a size such as ``200MB`` to a number of bytes."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
+    if not match or match[2].upper() not in UNITS:
+        raise TreetopError(f"size {text!r} is not understood: write it as 200MB or 1.5GB")
+    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def folder_bytes(folder: Path) -> int:
-    """Size of a model folder."""
+    """Add up the sizes of the files in a model folder."""
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
 def compress(
     model: Predictor, folder: Path, max_bytes: int | None, storage: str, runtime: Runtime
 ) -> tuple[Model, float]:
-    """The model of `folder` with weights in `storage`, pruned until it fits; and the threshold."""
+    """Store weights in fewer bits and drop the smallest ones until the model fits.
+
+    Parameters
+    ----------
+    model : Predictor
+        A model; ensembles are refused.
+    folder : Path
+        The folder that holds the model uncompressed.
+    max_bytes : int, optional
+        Maximum size of the compressed folder; by default no weights are dropped.
+    storage : {'float16', 'int8'}
+        Type of the stored weights.
+    runtime : Runtime
+        Threads.
+
+    Returns
+    -------
+    Model, float
+        The compressed model, and the absolute value below which weights were dropped.
+    """
     if storage not in STORAGES[1:]:
         raise TreetopError(f"storage is {storage!r}: choose one of {', '.join(STORAGES[1:])}")
     if not isinstance(model, Model):
-        raise TreetopError("an ensemble is compressed member by member")
+        raise TreetopError("an ensemble cannot be compressed: compress each of its members")
     cells = [cells_of(ranker.weights) for ranker in model.rankers]
     threshold = 0.0
     if max_bytes is not None:
-        least = other_bytes(model, folder, storage)
-        room = max_bytes - least
+        fixed = fixed_bytes(model, folder, storage)
+        room = max_bytes - fixed
         threshold = largest_within(cells, room, storage) if room > 0 else float("inf")
         if not np.isfinite(threshold):
             raise TreetopError(
-                f"{max_bytes:,} bytes are too few: without any weight the model has {least:,}"
+                f"{max_bytes:,} bytes are too few: give more than {fixed:,}, the size without weights"
             )
     rankers = [
         replace(
@@ -64,8 +83,8 @@ def compress(
     return replace(model, rankers=tuple(rankers), storage=storage), threshold
 
 
-def other_bytes(model: Model, folder: Path, storage: str) -> int:
-    """What the packed folder takes without its weights of words."""
+def fixed_bytes(model: Model, folder: Path, storage: str) -> int:
+    """Compute the size of the compressed folder without the weights of sparse features."""
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
     fixed -= sum(float32_bytes(path) // 2 for path in (folder / "encoder").glob("*.safetensors"))
     for ranker in model.rankers:
@@ -77,8 +96,9 @@ def other_bytes(model: Model, folder: Path, storage: str) -> int:
 
 
 def float32_bytes(path: Path) -> int:
-    """What the float32 arrays of a safetensors file take: they are halved."""
+    """Add up the bytes of the float32 arrays of a safetensors file, which compression halves."""
     with path.open("rb") as file:
         header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    found = (one for name, one in header.items() if name != "__metadata__" and one["dtype"] == "F32")
-    return sum(one["data_offsets"][1] - one["data_offsets"][0] for one in found)
+    arrays = [entry for name, entry in header.items() if name != "__metadata__"]
+    offsets = [entry["data_offsets"] for entry in arrays if entry["dtype"] == "F32"]
+    return sum(end - start for start, end in offsets)

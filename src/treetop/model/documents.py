@@ -1,4 +1,4 @@
-"""Training documents that a model keeps, to show those that are alike."""
+"""Training documents that a model keeps, so that explanations can show similar ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treetop.features.hybrid import Features
 from treetop.features.words.tokens import chain_names
 from treetop.labels.pifa import keep_largest
 
-# What is kept of a document: enough to find it again, little enough to carry along.
+# Kept per document: the number of its largest features, and of its first characters.
 FEATURES = 64
 CHARACTERS = 240
 
@@ -29,7 +29,7 @@ class KeptDocuments:
     def of(
         cls, X: Features, Y: sp.csr_matrix, texts: Sequence[str] | None, threads: int
     ) -> KeptDocuments:
-        """What is kept of the documents that a model learned from."""
+        """Keep the beginnings, labels and largest features of training documents."""
         largest = keep_largest(X, FEATURES, threads).sparse
         shown = [] if texts is None else [beginning(text) for text in texts]
         buffer, ends = chain_names(shown)
@@ -48,7 +48,7 @@ class KeptDocuments:
         )
 
     def nearest(self, X: Features, count: int) -> list[tuple[int, float]]:
-        """The `count` documents with the largest product with the one in `X`."""
+        """Find the `count` documents most similar to the one in `X`, with the inner products."""
         query = np.zeros(X.sparse.shape[1], np.float32)
         query[X.sparse.indices] = X.sparse.data
         similarity = self.sparse @ query
@@ -60,7 +60,7 @@ class KeptDocuments:
         return [(int(document), float(similarity[document])) for document in best]
 
     def text_of(self, document: int) -> str:
-        """How the document begins; empty if the model learned from a matrix."""
+        """Return the beginning of a document; empty if the model was trained on a feature matrix."""
         ends = self.arrays["text_ends"]
         if not ends.size:
             return ""
@@ -68,11 +68,11 @@ class KeptDocuments:
         return self.arrays["text"][start : int(ends[document])].tobytes().decode("utf-8")
 
     def labels_of(self, document: int) -> list[int]:
-        """Labels of the document."""
+        """Return the label numbers of a document."""
         first, last = self.arrays["label_ptr"][document : document + 2].tolist()
         return [int(label) for label in self.arrays["labels"][first:last]]
 
 
 def beginning(text: str) -> str:
-    """The first characters of a text, on one line."""
+    """Return the first characters of a text, on one line."""
     return " ".join(text[: 2 * CHARACTERS].split())[:CHARACTERS]

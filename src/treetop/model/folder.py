@@ -1,4 +1,4 @@
-"""A model as a folder: names, words, trees, weights, and a card for people."""
+"""Models as folders: labels, text features, trees, weights and a model card."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FLOAT32 = "float32"
 
 
 def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
-    """Write a model, or a group of them; what was there stays whole until the new one is complete."""
+    """Write a model or an ensemble atomically; an earlier model stays until the new one is complete."""
     with replacing_folder(folder, layout.check_target) as target:
         if isinstance(model, EnsembleModel):
             for number, member in enumerate(model.members):
@@ -44,7 +44,7 @@ def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | Non
 
 
 def write_parts(model: Model, target: Path) -> None:
-    """Write everything that config.json describes and does not hold itself."""
+    """Write the files of a model other than config.json and the model card."""
     names = "".join(f"{name}\n" for name in model.classes)
     (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
     shape: Arrays = {"train_counts": model.label_counts}
@@ -65,7 +65,7 @@ def write_parts(model: Model, target: Path) -> None:
 
 
 def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None:
-    """Write words, encoder and center."""
+    """Write text features, encoder and center; `half` stores float32 weights as float16."""
     if feature_map.words is not None:
         write_arrays(target / "tfidf.safetensors", feature_map.words.arrays())
     if feature_map.encoder is not None:
@@ -75,7 +75,7 @@ def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None
 
 
 def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None = None) -> Predictor:
-    """The model in a folder, whatever its kind. Weights stay on disk until they are needed."""
+    """Read the model in a folder, whatever its kind. Weights are memory-mapped."""
     config = layout.read_config(folder, verify)
     kind = config.get("model")
     if kind == "ensemble":
@@ -91,7 +91,7 @@ def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None
 
 
 def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Model:
-    """The one model that config.json describes."""
+    """Read the files of a model that is not an ensemble."""
     settings = from_json(config["settings"], PARAMETERS[config["model"]].settings_type)
     shape = read_arrays(folder / "tree.safetensors")
     weights = read_arrays(folder / "ranker.safetensors")
@@ -100,7 +100,6 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
         read_ranker(part(shape, str(number)), part(weights, str(number)), settings, storage, runtime)
         for number in range(len(config["trees"]))
     ]
-    names = (folder / "labels.txt").read_bytes().decode("utf-8").split("\n")[:-1]
     history = folder / "history.jsonl"
     parts: dict[str, Any] = {}
     for name, kind in OPTIONAL_PARTS.items():
@@ -110,7 +109,7 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
     return Model(
         kind=config["model"],
         settings=settings,
-        classes=np.array(names, dtype=object),
+        classes=read_labels_file(folder / "labels.txt", config.get("label_type", "str")),
         feature_map=read_feature_map(folder, config, settings),
         rankers=tuple(rankers),
         label_counts=shape["train_counts"],
@@ -122,10 +121,23 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
     )
 
 
+def read_labels_file(path: Path, kind: str) -> np.ndarray:
+    """Read label names, converted to the type they had in training; `kind` as in config.json."""
+    names = path.read_bytes().decode("utf-8").split("\n")[:-1]
+    if kind == "bool":
+        return np.array([name == "True" for name in names])
+    if kind not in ("int", "float"):
+        return np.array(names, dtype=object)
+    try:
+        return np.array(names).astype(kind)
+    except ValueError:
+        raise TreetopError(f"{path}: holds a label that is not of type {kind}: train again") from None
+
+
 def read_ranker(
     shape: Arrays, weights: Arrays, settings: LinearSettings, storage: str, runtime: Runtime
 ) -> Ranker:
-    """A tree and its weights, unpacked if they are packed."""
+    """Make a ranker of a tree and its weights, which are unpacked if they are packed."""
     tree = Tree.from_arrays(shape)
     plain = storage == FLOAT32
     unpacked = Weights(**weights) if plain else unpack(weights, tree, runtime.thread_count)
@@ -133,7 +145,7 @@ def read_ranker(
 
 
 def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSettings) -> FeatureMap:
-    """Words, encoder and center; the encoder is opened when it is first needed."""
+    """Read text features, encoder and center; the encoder is opened on first use."""
     widths = (int(config["feature_widths"][0]), int(config["feature_widths"][1]))
     words: Vectoriser | None = None
     if config["text"]:

@@ -1,27 +1,49 @@
-"""Models on the Hugging Face Hub, through the library's own mixin."""
+"""Models on the Hugging Face Hub, through `huggingface_hub.ModelHubMixin`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from treetop.errors import TreetopError
-from treetop.model import layout
 from treetop.runtime.extras import require
 
-# What a model folder holds: a repository may have other files, which need not be fetched.
+# Files of a model folder: a repository may have others, which are not downloaded.
 PATTERNS = ["*.json", "*.safetensors", "*.txt", "*.md", "*.jsonl", "*.model", "*.onnx"]
 
 
+class DownloadOptions(TypedDict, total=False):
+    """Options of huggingface_hub for downloads."""
+
+    revision: str | None
+    cache_dir: str | Path | None
+    force_download: bool
+    local_files_only: bool
+    token: str | bool | None
+
+
+class UploadOptions(TypedDict, total=False):
+    """Options of huggingface_hub for uploads."""
+
+    commit_message: str
+    private: bool | None
+    token: str | None
+    branch: str | None
+    create_pr: bool | None
+    allow_patterns: list[str] | str | None
+    ignore_patterns: list[str] | str | None
+    delete_patterns: list[str] | str | None
+
+
 def hub_model() -> Any:
-    """The class that the library's mixin makes able to save, load and push."""
+    """Create the class through which huggingface_hub uploads and downloads model folders."""
     require("Hugging Face Hub methods", "hub")
     from huggingface_hub import ModelHubMixin, snapshot_download
 
     class HubModel(ModelHubMixin, library_name="treetop", pipeline_tag="text-classification"):
-        """A model as the mixin wants it: something to save, or the folder it was fetched to."""
+        """A model to upload (`save`), or the `folder` it was downloaded to."""
 
         def __init__(self, save: Callable[[Path], None] | None, folder: Path | None = None) -> None:
             self.save_to, self.folder = save, folder
@@ -42,24 +64,22 @@ def hub_model() -> Any:
             token: Any,
             **_: Any,
         ) -> HubModel:
-            folder = model_id
-            if not Path(model_id).is_dir():
-                folder = snapshot_download(
-                    model_id,
-                    revision=revision,
-                    cache_dir=cache_dir,
-                    force_download=force_download,
-                    local_files_only=local_files_only,
-                    token=token,
-                    allow_patterns=PATTERNS,
-                )
+            folder = snapshot_download(
+                model_id,
+                revision=revision,
+                cache_dir=cache_dir,
+                force_download=force_download,
+                local_files_only=local_files_only,
+                token=token,
+                allow_patterns=PATTERNS,
+            )
             return cls(None, Path(folder))
 
     return HubModel
 
 
 class HubMixin:
-    """What a model can do with the Hub."""
+    """Methods that share a model on the Hugging Face Hub."""
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model folder."""
@@ -71,11 +91,33 @@ class HubMixin:
         *,
         push_to_hub: bool = False,
         repo_id: str | None = None,
-        **options: Any,
+        **options: Unpack[UploadOptions],
     ) -> Any:
-        """Save to a folder, and push it if `push_to_hub=True`; options are those of `push_to_hub`.
+        """Save the model to a folder and, if asked, upload it.
 
-        `repo_id` is the name on the Hub; that of the folder if it is not given.
+        Parameters
+        ----------
+        folder : str or Path
+            The model folder, as for `save`.
+        push_to_hub : bool, default=False
+            Upload the model after saving it.
+        repo_id : str, optional
+            Name on the Hub, such as ``"user/model"``; by default the name of the folder.
+        **options
+            Options of `push_to_hub`.
+
+        Returns
+        -------
+        str or None
+            Address of the commit on the Hub, if the model was uploaded.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+        >>> model.save_pretrained("saved-model")
+        >>> treetop.from_pretrained("saved-model").predict(["red"], k=1)[0][0][0]
+        'red'
         """
         if push_to_hub:
             hub_model()  # raises if the library is missing
@@ -85,24 +127,44 @@ class HubMixin:
             return None
         return self.push_to_hub(repo_id or Path(folder).name, **options)
 
-    def push_to_hub(self, name: str, **options: Any) -> Any:
-        """Upload to the Hub as `name`, in one commit; options are huggingface_hub's."""
-        with explained(name):
+    def push_to_hub(self, name: str, **options: Unpack[UploadOptions]) -> Any:
+        """Upload the model to the Hugging Face Hub in one commit.
+
+        Requires the extra ``hub``: ``pip install 'treetop-xmc[hub]'``.
+
+        Parameters
+        ----------
+        name : str
+            Name on the Hub, such as ``"user/model"``.
+        **options
+            Options of huggingface_hub: ``commit_message``, ``private``, ``token``, ``branch``,
+            ``create_pr``, ``allow_patterns``, ``ignore_patterns``, ``delete_patterns``.
+
+        Returns
+        -------
+        str
+            Address of the commit.
+
+        Examples
+        --------
+        >>> model.push_to_hub("user/model", private=True)  # doctest: +SKIP
+        """
+        with hub_errors(name):
             return hub_model()(self.save).push_to_hub(name, **options)
 
 
-def fetch(name: str | Path, **options: Any) -> Path:
-    """The folder of the model of this name on the Hub; a folder as it is."""
+def fetch(name: str | Path, **options: Unpack[DownloadOptions]) -> Path:
+    """Download a model from the Hub, unless `name` is a folder, and return its folder."""
     if Path(name).is_dir():
-        layout.read_config(Path(name), verify=False)
-    with explained(str(name)):
+        return Path(name)
+    with hub_errors(str(name)):
         folder: Path = hub_model().from_pretrained(str(name), **options).folder
         return folder
 
 
 @contextmanager
-def explained(name: str) -> Iterator[None]:
-    """Errors of the Hub as one line."""
+def hub_errors(name: str) -> Iterator[None]:
+    """Turn errors of huggingface_hub into a `TreetopError` of one line."""
     try:
         yield
     except TreetopError:

@@ -1,12 +1,12 @@
-"""The files of a model folder: versioned, checksummed, and told from other folders."""
+"""The files of a model folder: versioned, checksummed, and distinguished from other folders."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable, Container, Iterator
+from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -15,14 +15,14 @@ from treetop.runtime.files import part_of, replacing_file
 VERSION = 1
 CONFIG = "config.json"
 CARD = "README.md"
-# Files that config.json does not list: itself, the card, and what a killed `keep_measures` leaves.
+# Files that config.json does not list: itself, the card, and leftovers of a killed `keep_measures`.
 UNLISTED = (CONFIG, CARD, part_of(Path(CONFIG)).name, part_of(Path(CARD)).name)
-# Files are checked against their checksums up to this total; beyond it only with verify=True.
+# Checksums are verified by default up to this total size; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 
 
 def checksum(path: Path) -> str:
-    """SHA-256 of a file."""
+    """Compute the SHA-256 of a file, as hexadecimal digits."""
     with path.open("rb") as file:
         digest = hashlib.sha256()
         while block := file.read(1 << 20):
@@ -47,10 +47,10 @@ def write_config(folder: Path, config: dict[str, Any]) -> None:
 
 
 def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
-    """config.json of a model folder, after a check that the folder is whole.
+    """Read config.json of a model folder and check that every file it lists is complete.
 
-    Sizes are always checked; checksums when `verify`, or by default for models that are small enough
-    to be read through in a fraction of a second.
+    Sizes are always checked; checksums if `verify` is true, or by default for models that are small
+    enough to be read in a fraction of a second.
     """
     if not folder.is_dir():
         raise TreetopError(f"{folder}: no such model folder")
@@ -75,7 +75,7 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
 
 
 def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[Any], str]) -> None:
-    """Note figures in config.json and README.md; each file is exchanged in one step."""
+    """Save metrics in config.json and README.md of a model folder; each file is replaced atomically."""
     config = read_config(folder, verify=False)
     config["metrics"] = measures
     text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
@@ -85,7 +85,7 @@ def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[A
 
 
 def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
-    """Raise if a file is missing, cut short or changed."""
+    """Raise if a file is missing, truncated or changed."""
     if not path.is_file():
         raise TreetopError(f"{path}: missing: copy the whole model folder or train again")
     if path.stat().st_size != entry["bytes"]:
@@ -111,7 +111,7 @@ def check_target(target: Path) -> None:
 
 
 def obstacle(target: Path) -> str | None:
-    """Why `target` may not be replaced and what to do instead; None if it may be."""
+    """Explain why `target` may not be replaced and what to do instead; None if it may be."""
     if target.name in ("", ".."):
         return "give the folder by its name"
     if target.is_symlink():
@@ -122,16 +122,45 @@ def obstacle(target: Path) -> str | None:
         return "is a mount point, which cannot be replaced: choose a folder inside it"
     if target.is_dir() and not any(target.iterdir()):
         return None
-    if listed_files(target) is None:
+    files = listed_files(target)
+    if files is None:
         return "exists and is not a treetop model: choose another folder"
-    foreign = first_foreign(target)
-    if foreign is not None:
-        return f"holds {foreign}, which treetop did not write: choose another folder or move it"
-    return None
+    listed = {target / file for file in files}
+    subfolders = {folder for file in listed for folder in file.parents}
+    return foreign_content(target, lambda path: path in listed or is_unlisted(path, target), subfolders)
+
+
+def foreign_content(
+    folder: Path, is_own: Callable[[Path], bool], subfolders: Container[Path] = ()
+) -> str | None:
+    """Explain that a folder holds something that treetop did not write; None if it does not.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder that is to be replaced or emptied.
+    is_own : callable
+        Tells whether treetop wrote a file, by its path.
+    subfolders : container of Path
+        Subfolders that treetop made. Their files are checked too; any other subfolder is foreign, as
+        is every symbolic link, whatever its name.
+    """
+
+    def search(inner: Path) -> Iterator[str]:
+        for path in sorted(inner.iterdir()):
+            if path.is_dir() and not path.is_symlink() and path in subfolders:
+                yield from search(path)
+            elif path.is_symlink() or not path.is_file() or not is_own(path):
+                yield path.relative_to(folder).as_posix()
+
+    foreign = next(search(folder), None)
+    if foreign is None:
+        return None
+    return f"holds {foreign}, which treetop did not write: choose another folder or move it"
 
 
 def listed_files(folder: Path) -> set[str] | None:
-    """Files that the config.json of a treetop model lists; None if the folder is not such a model."""
+    """Read which files config.json of a treetop model lists; None if the folder is not a model."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -144,31 +173,10 @@ def listed_files(folder: Path) -> set[str] | None:
 
 
 def is_unlisted(file: Path, folder: Path) -> bool:
-    """Whether a file of the model in `folder`, or of a member model in it, is one without checksum.
+    """Tell whether treetop wrote a file of a model, or of a member model, without a checksum.
 
     The config.json of a member is listed in that of the ensemble.
     """
     if file.parent == folder:
         return file.name in UNLISTED
     return file.name in UNLISTED and file.name != CONFIG and listed_files(file.parent) is not None
-
-
-def first_foreign(folder: Path) -> str | None:
-    """The first file or subfolder of a model folder that treetop did not write.
-
-    Symbolic links count as such, whatever their names.
-    """
-    files = listed_files(folder) or set()
-    subfolders = {parent.as_posix() for file in files for parent in PurePosixPath(file).parents}
-
-    def search(inner: Path) -> Iterator[str]:
-        for path in sorted(inner.iterdir()):
-            name = path.relative_to(folder).as_posix()
-            if path.is_symlink():
-                yield name
-            elif path.is_dir() and name in subfolders:
-                yield from search(path)
-            elif not path.is_file() or (name not in files and not is_unlisted(path, folder)):
-                yield name
-
-    return next(search(folder), None)

@@ -1,4 +1,4 @@
-"""What was learned. Nothing here changes once it is made: a changed model is a new one."""
+"""Models: the immutable result of training. A change makes a new model."""
 
 from __future__ import annotations
 
@@ -24,31 +24,31 @@ from treetop.runtime.arrays import Arrays
 from treetop.settings.making import to_json
 from treetop.settings.schema import LinearSettings
 
-# Labels each member of an ensemble is asked for, per label wanted: members disagree at the end of their
-# lists. The trees of one model disagree less.
+# Number of labels that each member of an ensemble (each tree of a model) ranks per label requested:
+# their lists differ towards the end. Trees of one model differ less than members of an ensemble.
 MEMBERS_LOOK_FURTHER, TREES_LOOK_FURTHER = 4, 2
-# A runtime that leaves everything open.
+# The runtime of calls that do not give one.
 HERE = Runtime()
-# What users know a kind of model as.
+# Class names of the kinds of models, for messages.
 NAMES = {"xr-linear": "XRLinear", "xr-transformer": "XRTransformer"}
 
 
 class SavedPart(Protocol):
-    """A part of a model that is made from named arrays, and gives them back."""
+    """A part of a model that is saved as named arrays."""
 
     arrays: Arrays
 
     def __init__(self, arrays: Arrays) -> None: ...
 
 
-# Parts that a model may have, by its field: each is a file of the model folder, read where it is there.
+# Optional parts of a model by the name of their field. Each is a file of the model folder.
 OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments}
 
 
 class Predictor(Protocol):
-    """What serves, compresses, explains and exports models works with: a model, or several as one.
+    """The interface for serving, compressing, explaining and exporting: one model or an ensemble.
 
-    The value that `features` returns is understood by the same predictor only.
+    The value that `features` returns is opaque: only the same predictor can use it.
     """
 
     @property
@@ -66,10 +66,10 @@ class Predictor(Protocol):
     @property
     def reads_texts(self) -> bool: ...  # noqa: D102
     def features(self, documents: Any, runtime: Runtime = HERE) -> Any:
-        """Features of texts, or of the matrix that a model without text features takes."""
+        """Compute features of texts, or check a feature matrix."""
 
     def select(self, features: Any, rows: np.ndarray) -> Any:
-        """Features of some of the documents."""
+        """Select features of some documents by their row numbers."""
 
     def scores_from(
         self,
@@ -81,54 +81,54 @@ class Predictor(Protocol):
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
-        """Scores N x L of the best `k` labels of each document, best first in each row."""
+        """Score the best `k` labels of each document: CSR (N, L), best first in each row."""
 
     def describe(self) -> dict[str, Any]:
-        """What config.json, the model card and the service say of the model."""
+        """Describe the model in plain values, for config.json, the model card and the service."""
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
-        """Open what is otherwise opened by the first text."""
+        """Open encoders now instead of when the first text is predicted."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """One XR-Linear or XR-Transformer."""
+    """One XR-Linear or XR-Transformer model."""
 
     kind: str  # xr-linear or xr-transformer
     settings: LinearSettings  # of the method, with everything that was left open decided
-    classes: np.ndarray  # label names
+    classes: np.ndarray  # label names, (L,)
     feature_map: FeatureMap
     rankers: tuple[Ranker, ...]  # one per tree
-    label_counts: np.ndarray  # training documents of each label
+    label_counts: np.ndarray  # training documents per label, (L,)
     train_documents: int
     documents: KeptDocuments | None = None
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
-    asked: Mapping[str, Any] = field(default_factory=dict)  # settings that were left open, as given
+    asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
 
     @property
     def has_encoder(self) -> bool:
-        """Whether texts go through an encoder."""
+        """Whether texts are embedded by an encoder."""
         return self.feature_map.encoder is not None
 
     @property
     def reads_texts(self) -> bool:
-        """Whether the model takes texts, and not only a feature matrix."""
+        """Whether the model takes texts; otherwise it takes a feature matrix."""
         return self.feature_map.reads_texts
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """Label names to numbers."""
+        """Label names as strings, and their numbers."""
         return vocabulary(self.classes)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
-        """Features of texts, or a feature matrix checked and brought into one form."""
+        """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
             return self.feature_map.of_texts(documents, runtime)
         return self.checked(read_features(documents))
 
     def checked(self, X: Features) -> Features:
-        """`X`, if it has the columns that the model was trained on."""
+        """Return `X`; raise unless it has as many columns as the features of the training data."""
         if X.widths != self.feature_map.widths:
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
@@ -137,7 +137,7 @@ class Model:
         return X
 
     def select(self, features: Features, rows: np.ndarray) -> Features:
-        """Features of some of the documents."""
+        """Select features of some documents by their row numbers."""
         return features[rows]
 
     def scores_from(
@@ -150,7 +150,7 @@ class Model:
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
-        """Scores N x L of the best `k` labels: the mean over the trees, best first in each row."""
+        """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""
         check_k(k)
         allowed = None if allow is None else columns_of(allow, self.vocabulary)
         if candidates is not None:
@@ -165,12 +165,12 @@ class Model:
         return parts[0] if len(parts) == 1 else average(parts, k)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
-        """Open the encoder, if there is one."""
+        """Open the encoder, if the model has one."""
         if self.feature_map.encoder is not None:
             self.feature_map.encoder.open(runtime)
 
     def describe(self) -> dict[str, Any]:
-        """Kind, settings, trees and what is known of the training data, as plain values."""
+        """Describe settings, trees and training data in plain values."""
         words = self.feature_map.words
         return {
             "model": self.kind,
@@ -179,6 +179,7 @@ class Model:
             "trees": [str(ranker.tree) for ranker in self.rankers],
             "storage": self.storage,
             "text": False if words is None else words.kind,
+            "label_type": label_type(self.classes),
             "feature_widths": list(self.feature_map.widths),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
@@ -192,7 +193,7 @@ class Model:
 
 @dataclass(frozen=True)
 class EnsembleModel:
-    """Several models over the same labels, whose scores are combined label by label."""
+    """Several models over the same labels; their scores are combined label by label."""
 
     members: tuple[Predictor, ...]
     combine: str = "average"
@@ -206,22 +207,22 @@ class EnsembleModel:
 
     @property
     def vocabulary(self) -> Vocabulary:
-        """Label names to numbers."""
+        """Label names as strings, and their numbers."""
         return self.members[0].vocabulary
 
     @property
     def label_counts(self) -> np.ndarray:
-        """Training documents of each label."""
+        """Training documents per label, of the first member."""
         return self.members[0].label_counts
 
     @property
     def train_documents(self) -> int:
-        """Number of training documents."""
+        """Number of training documents of the first member."""
         return self.members[0].train_documents
 
     @property
     def has_encoder(self) -> bool:
-        """Whether texts go through an encoder."""
+        """Whether any member embeds texts by an encoder."""
         return any(member.has_encoder for member in self.members)
 
     @property
@@ -230,12 +231,12 @@ class EnsembleModel:
         return all(member.reads_texts for member in self.members)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
-        """Features of each member."""
+        """Compute the features of each member."""
         documents = list(documents) if is_text(documents) else documents
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
-        """Features of some of the documents."""
+        """Select features of some documents by their row numbers."""
         return [member.select(own, rows) for member, own in zip(self.members, features, strict=True)]
 
     def scores_from(
@@ -248,7 +249,7 @@ class EnsembleModel:
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
-        """Combined scores N x L of the best `k` labels, best first in each row."""
+        """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""
         check_k(k)
         parts = [
             member.scores_from(
@@ -264,7 +265,7 @@ class EnsembleModel:
             member.open_encoders(runtime)
 
     def describe(self) -> dict[str, Any]:
-        """The members, and how they are combined."""
+        """Describe the members and their combination in plain values."""
         return {
             "model": self.kind,
             "members": [member.kind for member in self.members],
@@ -276,6 +277,11 @@ class EnsembleModel:
 
 
 def check_k(k: int) -> None:
-    """Raise unless at least one label is asked for."""
+    """Raise unless `k`, the number of labels per document, is at least 1."""
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
+
+
+def label_type(classes: np.ndarray) -> str:
+    """Name the type of label names: ``str``, ``int``, ``float`` or ``bool``."""
+    return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(classes.dtype.kind, "str")

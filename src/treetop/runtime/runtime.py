@@ -41,6 +41,11 @@ class Runtime:
         5.0, "minutes between checkpoints of a run that has a folder", above=0
     )
     tensorboard: str | None = documented(None, "folder to write TensorBoard logs to")
+    verbose: bool | int = documented(
+        False,
+        "show the progress of training: in a notebook, on a terminal, or as lines of text",
+        at_least=0,
+    )
     processes: int = documented(1, "processes to train with; only 1 is supported so far", at_least=1)
     cluster: str | None = documented(None, "cluster to train on; only null is supported so far")
     reporter: Reporter = field(default_factory=Reporter, compare=False)

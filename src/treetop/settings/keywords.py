@@ -44,6 +44,7 @@ class LinearKeywords(TypedDict, total=False):
     keep_documents: bool
     seed: int
     threads: int | None
+    verbose: bool | int
 
 
 class TransformerKeywords(LinearKeywords, total=False):

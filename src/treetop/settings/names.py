@@ -43,7 +43,6 @@ ELSEWHERE = {name: ours for ours, names in FOREIGN.items() for name in names.spl
 OWN_HINTS = {
     "preset": "use XRLinear.from_preset(NAME) or XRTransformer.from_preset(NAME)",
     "k": "the number of labels is an argument of predict",
-    "verbose": "progress is shown by runtime=Runtime(reporter=…) in fit",
 }
 
 

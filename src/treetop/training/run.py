@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from treetop import __version__
 from treetop.errors import TreetopError
+from treetop.model.layout import foreign_content
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
 from treetop.runtime.files import part_of, replacing_file
 from treetop.settings.declared import declared
@@ -158,10 +159,7 @@ def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
         )
     if folder.is_symlink():
         return "is a symbolic link, and nothing is deleted through one: remove the link first"
-    foreign = next((path.name for path in sorted(folder.iterdir()) if not is_own(path)), None)
-    if foreign is not None:
-        return f"holds {foreign}, which treetop did not write: choose another folder or move it"
-    return None
+    return foreign_content(folder, is_own)
 
 
 def data_of_run(folder: Path) -> str | None:

@@ -1,0 +1,105 @@
+"""Ensemble, and the estimator for a model of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, cast
+
+from treetop.base import FittedMixin
+from treetop.errors import TreetopError
+from treetop.estimators.linear import XRLinear
+from treetop.estimators.transformer import XRTransformer
+from treetop.model.model import EnsembleModel, Predictor
+from treetop.ranking.combining import COMBINE
+from treetop.runtime import Runtime
+
+
+class Ensemble(FittedMixin):
+    """Several fitted models over the same labels, whose scores are combined label by label.
+
+    Parameters
+    ----------
+    members : sequence of XRLinear, XRTransformer or Ensemble
+        Fitted models with the same labels.
+    combine : {'average', 'rank', 'sigmoid', 'softmax'}, default='average'
+        Mean of the scores; or mean after a function of them: ``"rank"`` is 1 / rank, ``"sigmoid"`` the
+        logistic function, ``"softmax"`` is over the labels listed for a document.
+    weights : sequence of float, optional
+        Weight of each member; by default all weigh the same.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names, in the order of the columns of scores.
+    train_counts_ : array of shape (L,)
+        Number of training documents per label, of the first member.
+    train_documents_ : int
+        Number of training documents of the first member.
+
+    Examples
+    --------
+    >>> import treetop
+    >>> texts, labels = ["red apple", "green grass"] * 5, [["red"], ["green"]] * 5
+    >>> members = [treetop.XRLinear(seed=seed).fit(texts, labels) for seed in (0, 1)]
+    >>> ensemble = treetop.Ensemble(members, weights=[2, 1])
+    >>> ensemble
+    Ensemble([XRLinear(), XRLinear(seed=1)], weights=[2, 1])
+    >>> ensemble.predict(["green"], k=1)[0][0][0]
+    'green'
+    """
+
+    kind = "ensemble"
+
+    def __init__(
+        self, members: Sequence[Any], combine: str = "average", weights: Sequence[float] | None = None
+    ) -> None:
+        if not members:
+            raise TreetopError("an ensemble needs at least one model")
+        if combine not in COMBINE:
+            raise TreetopError(f"combine is {combine!r}: choose one of {', '.join(COMBINE)}")
+        self.members, self.combine = list(members), combine
+        self.weights = list(weights) if weights is not None else [1.0] * len(members)
+        if len(self.weights) != len(members) or min(self.weights) < 0 or not any(self.weights):
+            raise TreetopError("weights: give one number of at least 0 per model, not all 0")
+        first = list(members[0].classes_)
+        for number, member in enumerate(members[1:], start=2):
+            if list(member.classes_) != first:
+                raise TreetopError(
+                    f"model {number} has other labels than the first: train both on the same data set"
+                )
+
+    @property
+    def model_(self) -> EnsembleModel:  # type: ignore[override]
+        """The members' current models, combined."""
+        return EnsembleModel(
+            tuple(member.model_ for member in self.members), self.combine, tuple(self.weights)
+        )
+
+    def __repr__(self) -> str:
+        combine = "" if self.combine == "average" else f", combine={self.combine!r}"
+        weights = "" if len(set(self.weights)) == 1 else f", weights={self.weights!r}"
+        return f"Ensemble({self.members!r}{combine}{weights})"
+
+    def _own_runtime(self) -> Runtime:
+        runtime: Runtime = self.members[0]._own_runtime()
+        return runtime
+
+    @classmethod
+    def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
+        """Make an ensemble of the members of a model."""
+        model = cast(EnsembleModel, model)
+        members = [estimator_of(member, runtime) for member in model.members]
+        return cls(members, model.combine, model.weights)
+
+
+KINDS: dict[str, type[XRLinear | XRTransformer]] = {
+    estimator.kind: estimator for estimator in (XRLinear, XRTransformer)
+}
+
+
+def estimator_of(
+    model: Predictor, runtime: Runtime | None = None
+) -> XRLinear | XRTransformer | Ensemble:
+    """Make the estimator that holds a model, whatever its kind."""
+    kind = Ensemble if isinstance(model, EnsembleModel) else KINDS[model.kind]
+    return kind.holding(model, runtime)

@@ -1,0 +1,43 @@
+"""The base of XRLinear and XRTransformer."""
+
+from __future__ import annotations
+
+from typing import Self, cast
+
+from treetop.base import FittedMixin
+from treetop.model.model import Model, Predictor
+from treetop.parameters import ParametersMixin
+from treetop.ranking.ranker import Ranker
+from treetop.runtime import Runtime
+from treetop.settings.making import to_parameters
+from treetop.settings.schema import LinearSettings
+
+
+class Learner(ParametersMixin, FittedMixin):
+    """An estimator with settings, which learns one model."""
+
+    kind = "xr-linear"
+    model_: Model
+
+    @property
+    def settings_(self) -> LinearSettings:
+        """Settings of the model, with everything that was left open decided."""
+        return self.model_.settings
+
+    @property
+    def rankers_(self) -> tuple[Ranker, ...]:
+        """Label trees with their weights."""
+        return self.model_.rankers
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features: sparse and dense together."""
+        return sum(self.model_.feature_map.widths)
+
+    @classmethod
+    def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
+        """Make an estimator that holds a model, with its settings."""
+        model = cast(Model, model)
+        estimator = cls(**to_parameters(model.settings, model.asked, cls.parameters, runtime))
+        estimator.model_ = model
+        return estimator

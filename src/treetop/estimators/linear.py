@@ -1,0 +1,172 @@
+"""XRLinear: TF-IDF features, label trees and linear rankers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self, Unpack
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.estimators.learner import Learner
+from treetop.features.feature_map import FeatureMap
+from treetop.features.given import is_text, read_features
+from treetop.features.words.tfidf import fit_tfidf
+from treetop.features.words.views import views_of
+from treetop.labels.tree import Tree
+from treetop.model.model import Model
+from treetop.runtime import Runtime
+from treetop.runtime.notebook import reporting
+from treetop.runtime.progress import Reporter
+from treetop.settings import auto
+from treetop.settings.keywords import LinearKeywords
+from treetop.settings.schema import LinearSettings
+from treetop.training.documents import counted_rows
+from treetop.training.forest import train_forest
+from treetop.training.inputs import check_rows, read_labels, read_weights
+from treetop.training.learned import learned_model
+
+
+class XRLinear(Learner):
+    """Classifier for many labels: TF-IDF features and linear rankers on label trees.
+
+    Trains in seconds to minutes on a CPU and needs no torch. Texts or feature matrices in, label names
+    out. All settings have defaults that suit most data; `XRLinear.from_preset` starts from a named set.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names, in the order of the columns of scores.
+    settings_ : LinearSettings
+        Settings of the fitted model, with everything that was left open decided.
+    rankers_ : tuple of Ranker
+        Label trees with their weights.
+    train_counts_ : array of shape (L,)
+        Number of training documents per label.
+    train_documents_ : int
+        Number of training documents.
+    n_features_in_ : int
+        Number of features.
+
+    See Also
+    --------
+    XRTransformer : adds a text encoder, frozen or fine-tuned.
+    Ensemble : combines several models.
+
+    Examples
+    --------
+    >>> import treetop
+    >>> texts = ["a red apple", "a green pear", "blue sky"] * 6
+    >>> labels = [["red", "fruit"], ["green", "fruit"], ["blue"]] * 6
+    >>> model = treetop.XRLinear().fit(texts, labels)
+    >>> sorted(name for name, score in model.predict(["a red berry"], k=2)[0])
+    ['fruit', 'red']
+    >>> model.score(texts, labels)
+    1.0
+    """
+
+    kind = "xr-linear"
+
+    def __init__(self, **settings: Unpack[LinearKeywords]) -> None:
+        super().__init__(**settings)
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        tree: Tree | None = None,
+        verbose: bool | int | None = None,
+        report: Reporter | None = None,
+        runtime: Runtime | None = None,
+    ) -> Self:
+        """Train on documents and their labels.
+
+        Parameters
+        ----------
+        X : iterable of str, matrix of shape (N, d), or Features
+            Texts, or a sparse or dense feature matrix.
+        y : list of lists of str, matrix of shape (N, L), or array of shape (N,)
+            Label names per document; or a sparse or dense matrix of 0/1 or relevances; or one label per
+            document.
+        label_names : sequence of str, optional
+            Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
+        sample_weight : array of shape (N,), optional
+            Weight of each document.
+        tree : Tree, optional
+            A label tree to use instead of those that would be built.
+        verbose : bool or int, optional
+            Show progress; by default as set in the constructor.
+        report : Reporter, optional
+            Receives progress; the same as ``runtime=Runtime(reporter=…)``.
+        runtime : Runtime, optional
+            Threads and progress.
+
+        Returns
+        -------
+        XRLinear
+            The fitted estimator itself.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> treetop.XRLinear(trees=1).fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+        XRLinear(trees=1)
+
+        A matrix of labels:
+
+        >>> from sklearn.preprocessing import MultiLabelBinarizer
+        >>> binarizer = MultiLabelBinarizer(sparse_output=True)
+        >>> Y = binarizer.fit_transform([["red"], ["green"]] * 5)
+        >>> model = treetop.XRLinear()
+        >>> model = model.fit(["red apple", "green grass"] * 5, Y, label_names=binarizer.classes_)
+        >>> model.predict(["red"], k=1)[0][0][0]
+        'red'
+        """
+        asked = self._method()
+        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
+            Y, classes = read_labels(y, label_names)
+            weights = read_weights(sample_weight, Y.shape[0])
+            self.model_ = self._learn(X, Y, classes, weights, tree, asked, place)
+        return self
+
+    def _learn(
+        self,
+        X: Any,
+        Y: sp.csr_matrix,
+        classes: np.ndarray,
+        weights: np.ndarray | None,
+        tree: Tree | None,
+        asked: LinearSettings,
+        place: Runtime,
+    ) -> Model:
+        """Compute text features, then build label trees and train rankers on them."""
+        settings, words, texts = asked, None, None
+        place.reporter.step("text features")
+        if is_text(X):
+            settings, X = auto.with_ngrams(settings, X)
+            if settings.keep_documents:
+                X = texts = list(X)
+            words, X = fit_tfidf(settings.analysers(), X, place.threads)
+        X = read_features(X)
+        check_rows(X, Y)
+        if (rows := counted_rows(weights)) is not None and weights is not None:
+            X, Y, weights = X[rows], Y[rows], weights[rows]
+            texts = None if texts is None else [texts[row] for row in rows]
+        settings = auto.with_costs(settings, Y, weights)
+        views = [] if words is None else views_of(settings.views(), words.widths)
+        rankers = train_forest(X, Y, weights, settings, place, views=views, tree=tree)
+        return learned_model(
+            kind=self.kind,
+            settings=settings,
+            asked=asked,
+            classes=classes,
+            feature_map=FeatureMap(X.widths, words),
+            rankers=rankers,
+            X=X,
+            Y=Y,
+            texts=texts,
+            runtime=place,
+        )

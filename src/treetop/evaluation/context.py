@@ -1,0 +1,200 @@
+"""The quantities that metrics are computed from: ranks, hits, label frequencies, F1 of label sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from treetop.errors import TreetopError
+from treetop.evaluation.propensity import inverse_propensity, propensity_constants
+from treetop.labels.alignment import align_with_scores
+from treetop.ranking.combining import ranked_labels
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Input of a metric at k: the true labels of N documents and the k labels ranked first.
+
+    Parameters
+    ----------
+    Y : CSR matrix of shape (N, L')
+        True labels as 1. Labels that the scores have no column for come last.
+    scores : CSR matrix of shape (N, L)
+        Scores of the labels that may be predicted.
+    best : int64 array of shape (N, k)
+        Label numbers, best first, -1 where a document has fewer than k scores. Ties go to the lower
+        label number.
+    hits : bool array of shape (N, k)
+        Whether the label at each rank is true.
+    positives : int array of shape (N,)
+        Number of true labels per document.
+    counts : int array of shape (L',)
+        Training documents per label.
+    inverse : float64 array of shape (L',)
+        Inverse propensity of each label.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> context = ranking_context(np.array([[1, 0, 1]]), np.array([[0.9, 0.8, 0.1]]), k=2)
+    >>> context.best.tolist(), context.hits.tolist(), context.positives.tolist()
+    ([[0, 1]], [[True, False]], [2])
+    """
+
+    Y: sp.csr_matrix
+    scores: sp.csr_matrix
+    best: np.ndarray
+    hits: np.ndarray
+    positives: np.ndarray
+    counts: np.ndarray
+    inverse: np.ndarray
+
+    @property
+    def k(self) -> int:
+        """Number of ranks."""
+        return int(self.best.shape[1])
+
+    def at(self, k: int) -> Context:
+        """Return the context of the first `k` ranks."""
+        return replace(self, best=self.best[:, :k], hits=self.hits[:, :k])
+
+    @cached_property
+    def gains(self) -> np.ndarray:
+        """Inverse propensity of the label at each rank, float64, 0 where the label is not true."""
+        return np.where(self.hits, self.inverse[np.maximum(self.best, 0)], 0.0)
+
+    @cached_property
+    def ideal_gains(self) -> np.ndarray:
+        """`gains` of the best possible ranking."""
+        Y = self.Y
+        weighted = sp.csr_matrix((self.inverse[Y.indices], Y.indices, Y.indptr), shape=Y.shape)
+        best = ranked_labels(weighted, self.k)
+        return np.where(best >= 0, self.inverse[np.maximum(best, 0)], 0.0)
+
+    @cached_property
+    def f1(self) -> dict[str, float]:
+        """Micro and macro F1 of the first k labels as the predicted set."""
+        listed = self.best >= 0
+        rows = np.nonzero(listed)[0]
+        cells = (np.ones(rows.size, np.float32), (rows, self.best[listed]))
+        return f1(self.Y, sp.csr_matrix(cells, shape=self.Y.shape))
+
+
+def ranking_context(
+    y_true: Any,
+    scores: Any,
+    k: int,
+    *,
+    classes: Iterable[Any] | None = None,
+    columns: Iterable[Any] | None = None,
+    train_counts: np.ndarray | None = None,
+    train_documents: int | None = None,
+    propensity: str | tuple[float, float] = "default",
+) -> Context:
+    """Rank labels by their scores and compare the first `k` with the true ones.
+
+    Parameters are those of `evaluate`.
+    """
+    A, B = propensity_constants(propensity)
+    if k < 1:
+        raise TreetopError(f"k is {k}: it must be at least 1")
+    scores = sp.csr_matrix(scores)
+    if scores.nnz and np.isnan(scores.data).any():
+        raise TreetopError("scores contain NaN")
+    Y = align_with_scores(y_true, scores.shape[1], classes, columns)
+    Y.data = np.ones_like(Y.data)
+    if Y.shape[0] != scores.shape[0]:
+        raise TreetopError(f"{Y.shape[0]} documents have labels, {scores.shape[0]} have scores")
+    if Y.shape[0] == 0:
+        raise TreetopError("there are no documents to evaluate: give at least one with its labels")
+    counts, documents = frequencies(Y), Y.shape[0]
+    if train_counts is not None:
+        if len(train_counts) != scores.shape[1]:
+            raise TreetopError(
+                f"train_counts has {len(train_counts)} labels, but the scores have "
+                f"{scores.shape[1]} columns"
+            )
+        counts = np.zeros(Y.shape[1], np.int64)
+        counts[: len(train_counts)] = train_counts
+        documents = train_documents or documents
+    best = ranked_labels(scores, k)
+    return Context(
+        Y=Y,
+        scores=scores,
+        best=best,
+        hits=hits_of(Y, best),
+        positives=np.diff(Y.indptr),
+        counts=counts,
+        inverse=inverse_propensity(counts, documents, A, B),
+    )
+
+
+def hits_of(Y: sp.csr_matrix, best: np.ndarray) -> np.ndarray:
+    """Tell which ranked labels are true: bool array of shape (N, k)."""
+    width = Y.shape[1]
+    rows = np.repeat(np.arange(Y.shape[0]), np.diff(Y.indptr))
+    true = np.sort(rows * width + Y.indices)
+    if not true.size:
+        return np.zeros(best.shape, bool)
+    ranked = np.arange(best.shape[0])[:, None] * width + best
+    position = np.minimum(np.searchsorted(true, ranked), true.size - 1)
+    hits: np.ndarray = (best >= 0) & (true[position] == ranked)
+    return hits
+
+
+def frequencies(Y: sp.csr_matrix) -> np.ndarray:
+    """Count the documents of each label.
+
+    Parameters
+    ----------
+    Y : CSR matrix of shape (N, L)
+        Labels; every stored value counts.
+
+    Returns
+    -------
+    int array of shape (L,)
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> frequencies(sp.csr_matrix([[1, 0, 1], [0, 0, 1]])).tolist()
+    [1, 0, 2]
+    """
+    return np.bincount(Y.indices, minlength=Y.shape[1])
+
+
+def f1(Y: sp.csr_matrix, predicted: sp.csr_matrix) -> dict[str, float]:
+    """Compute micro and macro F1 of predicted label sets.
+
+    The macro average is over labels that occur or are predicted.
+    """
+    correct = np.asarray(Y.multiply(predicted).sum(axis=0)).ravel()
+    assigned = np.asarray(predicted.sum(axis=0)).ravel()
+    true = np.asarray(Y.sum(axis=0)).ravel()
+    seen = (assigned + true) > 0
+    return {
+        "micro_f1": ratio(2 * correct.sum(), assigned.sum() + true.sum()),
+        "macro_f1": mean(2 * correct[seen] / (assigned + true)[seen]),
+    }
+
+
+def predicted_above(scores: sp.csr_matrix, threshold: float, width: int) -> sp.csr_matrix:
+    """Select labels that score at least `threshold`: a 0/1 CSR matrix of `width` columns."""
+    above = sp.csr_matrix(scores >= threshold) if scores.nnz else scores
+    above = sp.csr_matrix(above.multiply(scores != 0), dtype=np.float32)
+    return sp.csr_matrix((above.data, above.indices, above.indptr), shape=(above.shape[0], width))
+
+
+def ratio(part: float, total: float) -> float:
+    """Divide, with 0 for 0/0."""
+    return float(part / total) if total else 0.0
+
+
+def mean(values: np.ndarray) -> float:
+    """Average, with 0 for no values."""
+    return float(values.mean()) if values.size else 0.0
