@@ -14,6 +14,8 @@ from typing import Any
 
 from numba import njit, types
 
+from treetop.runtime.kernel_cache import KernelCache
+
 f4 = types.float32
 f8 = types.float64
 i4 = types.int32
@@ -54,7 +56,8 @@ class Kernel:
     def __init__(self, function: Callable[..., Any], signature: Any) -> None:
         self.function = function
         self.signature = signature
-        self.dispatcher = njit(nogil=True, cache=True, error_model="numpy")(function)
+        self.dispatcher = njit(nogil=True, error_model="numpy")(function)
+        self.dispatcher._cache = KernelCache(function)
         self.ready = False
 
     def compile(self) -> None:
