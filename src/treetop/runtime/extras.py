@@ -26,7 +26,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "tensorboard": ("tensorboard",),
     "all": (),
 }
-# On Linux, PyPI's build of torch brings CUDA, several gigabytes that a machine without a GPU never uses.
+# On Linux, torch from PyPI depends on CUDA: several gigabytes that are useless without a GPU.
 TORCH_FOR_CPU = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
 # On PyPI, `treetop` is a phylogenetics project. Its package has the same import name, so pip
 # overwrites our files with its own.

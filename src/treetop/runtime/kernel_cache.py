@@ -1,9 +1,9 @@
 """Numba's on-disk cache of compiled functions, made to work on read-only file systems.
 
-Numba looks for compiled functions only in the first folder of its list that is writable, and raises an
-error when none is. In a container with a read-only root it could therefore neither load the functions that
-were compiled when the image was built nor run at all. Here every folder of the list is read, a newly
-compiled function goes to the first one that is writable, and without any it is kept in memory.
+Numba only looks for compiled functions in the first writable folder of its list, and raises an error
+if there is none. On a read-only file system it could neither load functions that were compiled
+earlier, for example when a container image was built, nor run at all. Here functions are loaded from
+every folder of the list and saved in the first writable one; without any, they are kept in memory.
 """
 
 from __future__ import annotations
