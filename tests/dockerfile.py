@@ -1,9 +1,9 @@
 """Run the steps of a Dockerfile without a container engine, in an ordinary folder.
 
-What is like a container: every stage starts from an empty folder with only the variables of ENV and ARG, RUN
-and COPY happen in order, and the final tree can be made read-only and its command started by another user.
-What is not: the base image is the Python of this machine, and absolute paths of the image are rewritten to
-paths below the folder, so that the host's other files stay visible.
+As in a container, every stage starts with an empty folder and the variables of ENV and ARG, and RUN and
+COPY are executed in order; the final tree can be made read-only and its command started by another user.
+Unlike in a container, the base image is the Python of this machine, the absolute paths of the image are
+rewritten to paths below the folder, and the other files of the machine stay visible.
 """
 
 import json
@@ -14,19 +14,8 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-INSTRUCTIONS = [
-    "FROM",
-    "ARG",
-    "ENV",
-    "WORKDIR",
-    "COPY",
-    "RUN",
-    "USER",
-    "EXPOSE",
-    "HEALTHCHECK",
-    "ENTRYPOINT",
-    "CMD",
-]
+BUILDING = {"FROM", "ARG", "ENV", "WORKDIR", "COPY", "RUN"}
+RUNNING = {"USER", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD"}
 # Folders of the image. Others, such as /bin and /usr, are those of this machine.
 IMAGE_PATH = re.compile(r"(?<![\w./-])/(build|etc|models|opt|tmp)\b")
 VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
@@ -53,7 +42,7 @@ def parse(text: str) -> list[Step]:
     for line in re.split(r"(?<!\\)\n", "\n".join(lines)):
         line = line.replace("\\\n", " ")
         name, rest = line.split(maxsplit=1)
-        assert name in INSTRUCTIONS, f"unknown instruction: {line}"
+        assert name in BUILDING | RUNNING, f"unknown instruction: {line}"
         options = {}
         while match := re.match(r"--([\w-]+)=(\S+)\s+", rest):
             options[match[1]], rest = match[2], rest[match.end() :]

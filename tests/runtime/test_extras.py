@@ -124,7 +124,7 @@ def test_the_extras_are_those_of_pyproject():
 
 
 def own_extras(requirement):
-    """Return the extras in a requirement such as ``treetop-xmc[serve,hub]``, if it is of this project."""
+    """Return the extras of a requirement of this project, such as ``treetop-xmc[serve,hub]``."""
     match = re.fullmatch(r"treetop-xmc\[([\w,-]+)\]", requirement)
     return match[1].split(",") if match else []
 

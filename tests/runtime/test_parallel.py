@@ -87,9 +87,28 @@ def test_ranges_cover_every_item_once():
             assert all(first < last for first, last in edges)
 
 
-def test_the_default_is_every_core_that_the_process_may_use():
+def test_the_default_is_every_core_that_the_process_may_use(monkeypatch):
     assert parallel.thread_count(3) == 3
-    assert parallel.thread_count(None) == len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
+    for limit, expected in ((None, cores), (1, 1), (cores + 8, cores)):
+        monkeypatch.setattr(parallel, "container_cores", lambda limit=limit: limit)
+        assert parallel.thread_count(None) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "cores"),
+    [
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("1000 100000\n", 1),
+        ("max 100000\n", None),
+        ("", None),
+    ],
+)
+def test_the_cpu_limit_of_a_container_is_read(tmp_path, content, cores):
+    (tmp_path / "cpu.max").write_text(content)
+    assert parallel.container_cores(tmp_path / "cpu.max") == cores
+    assert parallel.container_cores(tmp_path / "absent") is None
 
 
 def test_a_background_call_returns_its_result_or_raises_its_error():

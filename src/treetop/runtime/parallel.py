@@ -7,12 +7,14 @@ number of threads: tasks are independent, and results are returned in the order 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -28,8 +30,23 @@ def thread_count(threads: int | None) -> int:
     if threads is not None:
         return max(1, threads)
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        cores = len(os.sched_getaffinity(0))
+    else:
+        cores = os.cpu_count() or 1
+    return min(cores, container_cores() or cores)
+
+
+@cache
+def container_cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
+    """Return the CPU limit of this container (``docker run --cpus``), rounded up; None without one.
+
+    The kernel enforces the limit by pausing all threads, so threads beyond it only wait.
+    """
+    try:
+        quota, period = file.read_text("ascii").split()
+        return None if quota == "max" else max(1, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):
+        return None
 
 
 def ranges(count: int, parts: int) -> list[tuple[int, int]]:
