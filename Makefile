@@ -53,6 +53,7 @@ $(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install -q -c constraints.txt --no-deps bioregistry
 	touch $@ $(VENV)/.base
 
 docs: $(VENV)/.dev

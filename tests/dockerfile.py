@@ -1,7 +1,7 @@
 """Run the steps of a Dockerfile without a container engine, in an ordinary folder.
 
 As in a container, every stage starts with an empty folder and the variables of ENV and ARG, and RUN and
-COPY are executed in order; the final tree can be made read-only and its command started by another user.
+COPY are executed in order; the final tree can be made read-only and served from by another user.
 Unlike in a container, the base image is the Python of this machine, the absolute paths of the image are
 rewritten to paths below the folder, and the other files of the machine stay visible.
 """

@@ -29,10 +29,8 @@ def thread_count(threads: int | None) -> int:
     """Return `threads`, or if it is None the number of cores that this process may use."""
     if threads is not None:
         return max(1, threads)
-    if hasattr(os, "sched_getaffinity"):
-        cores = len(os.sched_getaffinity(0))
-    else:
-        cores = os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return min(cores, container_cores() or cores)
 
 
