@@ -2,7 +2,7 @@
 
 With s the sum of the left side, T the sum of both, a = ‖s‖ and b = ‖T - s‖, a vector z is nearer to
 the left centre the larger z·s/a - z·(T - s)/b is. z·T never changes, so a pass takes one dot product
-a vector, and s changes only by the vectors that switch sides.
+per vector, and s changes only by the vectors that switch sides.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from treetop.kernels import array, f4, helper, hybrid, i8, kernel, maker, u1, void
 from treetop.kernels.sparse import nth_largest
 
-# A pass that moves fewer than one member in so many is the last one.
+# A pass that moves fewer than one in this many members is the last one.
 SETTLED = 1000
 
 

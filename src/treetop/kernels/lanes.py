@@ -1,6 +1,6 @@
 """Vectors of 4, 8 or 16 float32 that live in registers.
 
-Numba keeps a small array in memory, so a loop that adds into it pays a store and a load a step.
+Numba keeps a small array in memory, so a loop that adds into it stores and loads at every step.
 A value of the types below is an LLVM ``<n x float>``: one register with AVX-512, two with AVX2,
 four with NEON, chosen by LLVM for the machine at hand. The labels of one cluster sit side by side
 in such a vector, and one feature of a document then serves all of them at once.

@@ -1,4 +1,4 @@
-"""Weights of clusters brought into rows by feature, as the search reads them."""
+"""Weights of clusters arranged in rows by feature, as the search reads them."""
 
 from treetop.kernels import array, const, csr, f4, i4, i8, kernel, void
 from treetop.kernels.search import WIDTH
@@ -11,7 +11,7 @@ DENSE = 0.4
 def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
     """Enter a cluster of `count` children into the rows of its features.
 
-    `cursor` is where each row goes on. A size is the number of weights, or minus the number of
+    `cursor` is the next free place of each row. A size is the number of weights, or minus the number of
     vectors for weights dense enough to be kept as a full row.
     """
     start = 0

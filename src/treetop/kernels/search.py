@@ -7,16 +7,18 @@ what the level above needed. Nodes are numbered through all levels; the children
 cluster n + 1, and cluster 0 is the root's.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from treetop.kernels import array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
+from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
 from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
-# What the order of scores beyond the margin may cost a score.
+# The most that ranking the scores beyond the margin may change a score.
 ORDER = np.float32(1e-3)
 ADD, LAST = 0, 1
-# A row of more clusters than this many a beam entry is searched by halving, else read through.
+# Rows with more clusters per beam entry than this are searched by bisection, others are scanned.
 LONG_ROW = 24
 # How many weights ahead to prefetch.
 AHEAD = 12
@@ -72,7 +74,7 @@ def find_weights(
                     found += ONE
             place = seek(rows, place, end, last_cluster)
         else:
-            # Which clusters are in the beam no processor can guess: count instead of branching.
+            # No branch predictor can guess which clusters are in the beam: count instead of branching.
             while place < end and rows[place, 0] < last_cluster:
                 entry = beam_of[np.uint64(rows[place, 0])]
                 hit_entry[found] = entry
@@ -94,16 +96,17 @@ def ask_for(at, pairs, full):
 
 
 @helper
-def add_weights(found, hit_entry, hit_at, hit_x, counts, stride, pairs, pair_values, full, raw):
-    """raw[entry·stride + child] += x·w for every hit; `counts` are the beam's numbers of children."""
-    for hit in range(found):
-        if hit + AHEAD < found:
-            ask_for(hit_at[hit + AHEAD], pairs, full)
-        entry, at, x = np.uint64(hit_entry[hit]), hit_at[hit], hit_x[hit]
+def add_weights(hits, beam, stride, weights):
+    """raw[entry·stride + child] += x·w for every hit."""
+    pairs, pair_values, full, raw = weights.pairs, weights.pair_values, weights.full, beam.raw
+    for hit in range(hits):
+        if hit + AHEAD < hits:
+            ask_for(beam.hit_at[hit + AHEAD], pairs, full)
+        entry, at, x = np.uint64(beam.hit_entry[hit]), beam.hit_at[hit], beam.hit_x[hit]
         target = entry * np.uint64(stride)
         if at < 0:
             vector = np.uint64(-1 - at)
-            end = target + np.uint64(counts[entry])
+            end = target + np.uint64(beam.counts[entry])
             while target < end:
                 store(raw, target, fma(lanes_at(full, vector, WIDTH), x, lanes_at(raw, target, WIDTH)))
                 target += np.uint64(WIDTH)
@@ -214,103 +217,116 @@ def mark_candidates(candidates, start, end, parent_of, visited, mark):
             node = parent_of[node]
 
 
-@helper
-def search_row(
-    row,
-    indptr,
-    indices,
-    data,
-    dense,
-    row_ptr,
-    rows,
-    pairs,
-    pair_values,
-    full,
-    dense_weights,
-    biases,
-    child_ptr,
-    level_ptr,
-    first_level,
-    depth,
-    beam,
-    top,
-    stride,
-    kind,
-    power,
-    combine,
-    allowed,
-    restricted,
-    visited,
-    found,
-    nodes,
-    scores,
-    best_nodes,
-    best_scores,
-    clusters,
-    counts,
-    raw,
-    beam_of,
-    places,
-    ends,
-    hit_entry,
-    hit_at,
-    hit_x,
-):
-    """Search for one document from the `found` nodes of level `first_level` in `nodes`, `scores`.
+class Documents(NamedTuple):
+    """Rows of both halves."""
 
-    Fills `nodes` and `scores`, best first; returns how many.
-    """
-    start, size = indptr[row], indptr[row + 1] - indptr[row]
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    dense: np.ndarray
+
+
+class Weights(NamedTuple):
+    """All weights, and the tree they belong to: see `weight_types`."""
+
+    row_ptr: np.ndarray
+    rows: np.ndarray
+    pairs: np.ndarray
+    pair_values: np.ndarray
+    full: np.ndarray
+    dense: np.ndarray
+    biases: np.ndarray
+    child_ptr: np.ndarray
+    level_ptr: np.ndarray
+
+
+class Beam(NamedTuple):
+    """Nodes reached, the scores of their children, and what the document's features hit."""
+
+    nodes: np.ndarray
+    scores: np.ndarray
+    best_nodes: np.ndarray
+    best_scores: np.ndarray
+    clusters: np.ndarray
+    counts: np.ndarray
+    raw: np.ndarray
+    beam_of: np.ndarray
+    places: np.ndarray
+    ends: np.ndarray
+    hit_entry: np.ndarray
+    hit_at: np.ndarray
+    hit_x: np.ndarray
+
+
+@helper
+def start_row(row, documents, weights, places, ends):
+    """Look up where the rows of a document's features begin and end."""
+    start, size = documents.indptr[row], documents.indptr[row + 1] - documents.indptr[row]
+    indices, row_ptr = documents.indices, weights.row_ptr
     for number in range(size):
         prefetch(row_ptr, indices[start + number])
     for number in range(size):
         places[number] = row_ptr[indices[start + number]]
         ends[number] = row_ptr[indices[start + number] + 1]
-        prefetch(rows, places[number])
+        prefetch(weights.rows, places[number])
+    return start, size
+
+
+@helper
+def search_row(row, documents, weights, levels, widths, transforms, allowed, visited, found, beam):
+    """Search for one document from the `found` nodes of the first of `levels` in `beam`.
+
+    `visited` is empty unless the document may reach only the nodes marked there. Fills `beam.nodes`
+    and `beam.scores`, best first; returns how many.
+    """
+    first_level, depth = levels
+    beam_width, top, stride = widths
+    kind, power, combine = transforms
+    dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
+    nodes, scores, clusters, counts = beam.nodes, beam.scores, beam.clusters, beam.counts
+    start, size = start_row(row, documents, weights, beam.places, beam.ends)
     for level in range(first_level, depth):
         sort_beam(nodes, scores, found)
         for at in range(found):
             cluster = nodes[at] + 1
             clusters[at] = cluster
             counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
-            beam_of[cluster] = at
+            beam.beam_of[cluster] = at
             for child in range(counts[at]):
-                raw[at * stride + child] = biases[child_ptr[cluster] + child]
+                raw[at * stride + child] = weights.biases[child_ptr[cluster] + child]
         hits = find_weights(
-            data,
+            documents.data,
             start,
-            places[:size],
-            ends[:size],
+            beam.places[:size],
+            beam.ends[:size],
             clusters[:found],
-            beam_of,
-            level_ptr[level + 1],
-            rows,
-            hit_entry,
-            hit_at,
-            hit_x,
+            beam.beam_of,
+            weights.level_ptr[level + 1],
+            weights.rows,
+            beam.hit_entry,
+            beam.hit_at,
+            beam.hit_x,
         )
-        add_weights(
-            np.int64(hits), hit_entry, hit_at, hit_x, counts, stride, pairs, pair_values, full, raw
-        )
-        width = top if level == depth - 1 else beam
+        add_weights(np.int64(hits), beam, stride, weights)
+        width = top if level == depth - 1 else beam_width
         count = 0
         for at in range(found):
             cluster = clusters[at]
-            beam_of[cluster] = -1
+            beam.beam_of[cluster] = -1
             first, last = child_ptr[cluster], child_ptr[cluster + 1]
             if dense.shape[1]:
-                score_dense(dense, row, first, last - first, dense_weights, raw, at * stride)
+                score_dense(dense, row, first, last - first, weights.dense, raw, at * stride)
             above = scores[at] if combine == ADD else np.float32(0.0)
             for node in range(first, last):
                 if allowed.size and not allowed[node]:
                     continue
-                if restricted and visited[node] != row + 1:
+                if visited.size and visited[node] != row + 1:
                     continue
                 worth = transform(raw[at * stride + node - first], kind, power)
                 score = above + np.float32(worth)
-                count = keep_best(node, score, best_nodes, best_scores, count, width)
+                count = keep_best(node, score, beam.best_nodes, beam.best_scores, count, width)
         for at in range(count):
-            nodes[at], scores[at] = best_nodes[at], best_scores[at]
+            nodes[at], scores[at] = beam.best_nodes[at], beam.best_scores[at]
         found = count
     return found
 
@@ -318,7 +334,8 @@ def search_row(
 @kernel(
     void(
         *hybrid, i8, i8, *weight_types, *[i8] * 8, *limit_types, *start_types, *result_types, array(u1)
-    )
+    ),
+    use=PREDICTION,
 )
 def search(
     indptr,
@@ -361,7 +378,7 @@ def search(
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr` not empty) a document reaches only its own nodes
     of level `depth`. `largest` is the size of the largest cluster. A search begins at the root, or
-    (`start_ptr` not empty) at nodes of `first_level`, at most `beam` a document.
+    (`start_ptr` not empty) at nodes of `first_level`, at most `beam` per document.
     """
     widest = max(beam, top)
     nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
@@ -379,6 +396,26 @@ def search(
     room = longest * max(beam, 1) + 1
     hit_entry, hit_at = np.empty(room, np.int32), np.empty(room, np.int32)
     hit_x = np.empty(room, np.float32)
+    documents = Documents(indptr, indices, data, dense)
+    weights = Weights(
+        row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
+    )
+    levels, widths, transforms = (first_level, depth), (beam, top, stride), (kind, power, combine)
+    scratch = Beam(
+        nodes,
+        scores,
+        best_nodes,
+        best_scores,
+        clusters,
+        counts,
+        raw,
+        beam_of,
+        places,
+        ends,
+        hit_entry,
+        hit_at,
+        hit_x,
+    )
 
     for row in range(first_row, last_row):
         if cancel[0]:
@@ -394,45 +431,7 @@ def search(
                 nodes[at] = start_nodes[start_ptr[row] + at]
                 scores[at] = start_scores[start_ptr[row] + at]
         found = search_row(
-            row,
-            indptr,
-            indices,
-            data,
-            dense,
-            row_ptr,
-            rows,
-            pairs,
-            pair_values,
-            full,
-            dense_weights,
-            biases,
-            child_ptr,
-            level_ptr,
-            first_level,
-            depth,
-            beam,
-            top,
-            stride,
-            kind,
-            power,
-            combine,
-            allowed,
-            restricted,
-            visited,
-            found,
-            nodes,
-            scores,
-            best_nodes,
-            best_scores,
-            clusters,
-            counts,
-            raw,
-            beam_of,
-            places,
-            ends,
-            hit_entry,
-            hit_at,
-            hit_x,
+            row, documents, weights, levels, widths, transforms, allowed, visited, found, scratch
         )
         for at in range(found):
             out_nodes[row - first_row, at] = nodes[at]

@@ -8,7 +8,7 @@ stands for the word.
 import numpy as np
 from numba import types
 
-from treetop.kernels import array, const, helper, i4, i8, kernel, maker, table, u1, u8, void
+from treetop.kernels import PREDICTION, array, const, helper, i4, i8, kernel, maker, table, u1, u8, void
 
 SEPARATOR, LETTER, MARK, SPACE = 0, 1, 2, 3
 WORDS, CHARACTERS = 0, 1
@@ -63,7 +63,7 @@ def fold(point, lower):
 
 @maker
 def byte_letters(classes, lower):
-    """For each byte its lower case if an ASCII letter or digit, OTHER if no ASCII, else 0."""
+    """For each byte its lower case if an ASCII letter or digit, OTHER if not ASCII, else 0."""
     letters = np.full(256, OTHER, np.uint8)
     for byte in range(128):
         letters[byte] = fold(byte, lower) if classes[byte] == LETTER else 0
@@ -75,7 +75,7 @@ def next_word(buffer, position, end, letters, classes, lower):
     """Hash of the word at or after `position`, its start, its end and its number of characters.
 
     A word is a run of letters and digits, with the marks (accents, vowel signs) that follow them.
-    The number of characters is 0 when there is none before the next character that is no ASCII.
+    The number of characters is 0 when there is none before the next character that is not ASCII.
     """
     # Two tight loops for ASCII, of which nearly all text is made. Positions are unsigned: numba
     # then leaves out its handling of negative indices.
@@ -125,7 +125,7 @@ setting_types = (const(u1), const(i4), i8, i8)
 result_types = (array(i4), array(i8), array(i8), array(u8), array(i8), array(i4))
 
 
-@kernel(types.UniTuple(i8, 2)(*text_types, *setting_types, *table, *result_types))
+@kernel(types.UniTuple(i8, 2)(*text_types, *setting_types, *table, *result_types), use=PREDICTION)
 def tokenize(
     buffer,
     offsets,
@@ -146,7 +146,7 @@ def tokenize(
 ):
     """Token ids of documents `first` to `last`, from 0 on; returns how many, and how many unknown.
 
-    Words of fewer than `shortest` characters and the stop words of the table are passed over.
+    Words of fewer than `shortest` characters and the stop words of the table are skipped.
     An unknown token is -1 in `out_ids` and described in the four arrays `new_...`.
     """
     letters = byte_letters(classes, lower)
@@ -210,7 +210,7 @@ def intern(buffer, ids, positions, hashes, starts, lengths, keys, values, known,
 
 @kernel(void(const(u8), const(i4), array(u8), array(i4)))
 def fill_table(hashes, ids, keys, values):
-    """Put ``hashes[i] -> ids[i]`` into an empty table; hash 0 is passed over."""
+    """Put ``hashes[i] -> ids[i]`` into an empty table; hash 0 is skipped."""
     for position in range(hashes.size):
         if hashes[position] != np.uint64(0):
             slot = find(keys, hashes[position])

@@ -7,7 +7,7 @@ from numba import int64, njit
 from numba.core.caching import InTreeCacheLocator
 
 from treetop.kernels import all_kernels
-from treetop.runtime.kernel_cache import KernelCache, folder_cache
+from treetop.kernels.cache import LayeredCache, folder_cache
 
 
 def double(number):
@@ -32,7 +32,7 @@ def locator(folder, writable=True):
 def compiled(*kinds):
     """`double`, compiled with a cache in folders of these kinds; whether it came from the cache."""
     dispatcher = njit(double)
-    dispatcher._cache = KernelCache(double, kinds)
+    dispatcher._cache = LayeredCache(double, kinds)
     dispatcher.compile((int64,))
     assert dispatcher(4) == 8
     return bool(dispatcher.stats.cache_hits)
@@ -43,7 +43,7 @@ def test_a_function_is_loaded_from_a_read_only_folder(tmp_path):
     assert compiled(locator(tmp_path / "image", writable=False))
 
 
-def test_every_folder_is_read_and_the_first_writable_one_is_written_to(tmp_path):
+def test_read_only_folders_are_read_and_the_first_writable_one_is_written_to(tmp_path):
     kinds = locator(tmp_path / "package", writable=False), locator(tmp_path / "user")
     assert not compiled(*kinds)
     assert compiled(*kinds)
@@ -65,4 +65,4 @@ def test_a_file_in_place_of_the_folder_is_no_error(tmp_path):
 
 
 def test_every_kernel_has_such_a_cache():
-    assert all(isinstance(kernel.dispatcher._cache, KernelCache) for kernel in all_kernels())
+    assert all(isinstance(kernel.dispatcher._cache, LayeredCache) for kernel in all_kernels())
