@@ -9,8 +9,8 @@
 ARG PYTHON=3.11
 
 FROM python:${PYTHON}-slim AS base
-# The processor that kernels are compiled for. x86-64-v3 has AVX2: Intel since 2013, AMD since 2015.
-# Use `generic` for older processors and for ARM. Compiling for any other one at run time is slow.
+# The oldest processor that kernels run on. x86-64-v3 has AVX2, as most since 2013 (Intel) or 2015 (AMD).
+# Use `generic` for older processors and for ARM.
 ARG CPU=x86-64-v3
 ENV PATH=/opt/treetop/bin:$PATH \
     NUMBA_CACHE_DIR=/opt/treetop/kernels \
