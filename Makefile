@@ -1,4 +1,4 @@
-# The two commands a new user needs: `make demo` and `make test`. Each does all its own set-up.
+# The two commands for a start are `make demo` and `make test`. Each creates the environment it needs.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -26,12 +26,11 @@ unit: $(VENV)/.dev
 	sh tests/serve/install_browser.sh $(BIN)
 	$(BIN)/pytest
 
-# The documentation, without a warning.
+# Build the documentation; warnings are errors.
 site: $(VENV)/.dev
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir build/site
 
-# The wheel must work in an environment that holds nothing else, and be what the documented
-# install commands install.
+# Test the wheel in an otherwise empty environment, and that the documented commands install it.
 wheel: $(VENV)/.dev
 	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
@@ -53,6 +52,7 @@ $(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
+	$(BIN)/pip install -q -c constraints.txt --no-deps bioregistry
 	touch $@ $(VENV)/.base
 
 docs: $(VENV)/.dev

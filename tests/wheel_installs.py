@@ -1,7 +1,7 @@
-"""Run with the Python of an environment that holds the wheel: `python tests/wheel_installs.py DIST`.
+"""Check that pip resolves every documented `pip install` command to the wheel in the folder DIST.
 
-pip resolves every documented `pip install` command to the wheel in DIST, whose metadata has the extras
-that the command names. Nothing is installed or downloaded.
+Run as ``python tests/wheel_installs.py DIST`` with the Python of an environment in which the wheel is
+installed. The wheel must provide the extras that the commands name. Nothing is installed or downloaded.
 """
 
 import json
@@ -21,12 +21,12 @@ REQUIREMENT = re.compile(r"(?<![\w./-])(treetop[\w-]*|\.(?=[\['\"\s]|$))(?:\[([\
 
 
 def documentation() -> list[Path]:
-    """The pages that tell users what to install."""
+    """Return the pages with install commands."""
     return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def requirements(text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """What the `pip install` commands of a text install of this project: names with their extras."""
+    """Return what the `pip install` commands of a text install of this project: (name, extras)."""
     return [
         (name, tuple(extras.split(",")) if extras else ())
         for arguments in COMMAND.findall(text)
@@ -35,11 +35,11 @@ def requirements(text: str) -> list[tuple[str, tuple[str, ...]]]:
 
 
 def resolve(requirement: str, dist: Path) -> dict:
-    """pip's report on the one distribution that it would install."""
+    """Return pip's report on the distribution that it would install for a requirement."""
     options = ["--dry-run", "--quiet", "--no-deps", "--ignore-installed", "--report", "-"]
-    places = ["--no-index", "--find-links", str(dist)]
+    sources = ["--no-index", "--find-links", str(dist)]
     done = subprocess.run(
-        [sys.executable, "-m", "pip", "--isolated", "install", *options, *places, requirement],
+        [sys.executable, "-m", "pip", "--isolated", "install", *options, *sources, requirement],
         env={**os.environ, "PIP_CONFIG_FILE": os.devnull},
         capture_output=True,
         text=True,
@@ -50,23 +50,24 @@ def resolve(requirement: str, dist: Path) -> dict:
 
 
 def check(requirement: str, extras: tuple[str, ...], wheel: Path) -> None:
-    """pip takes the wheel for a requirement, and the wheel has the extras."""
+    """Assert that pip chooses the wheel for a requirement, and that the wheel provides the extras."""
     item = resolve(requirement, wheel.parent)
     assert item["download_info"]["url"] == wheel.as_uri(), (requirement, item["download_info"])
     assert item["metadata"]["name"] == DISTRIBUTION, (requirement, item["metadata"]["name"])
     unknown = set(extras) - set(item["metadata"]["provides_extra"])
     assert not unknown, f"{requirement}: the wheel does not provide {unknown}"
-    others = [one for one in item["metadata"]["requires_dist"] if re.match(r"treetop(?!-xmc\b)", one)]
-    assert not others, f"the wheel requires another project: {others}"
+    required = item["metadata"]["requires_dist"]
+    namesakes = [entry for entry in required if re.match(r"treetop(?!-xmc\b)", entry)]
+    assert not namesakes, f"the wheel requires another project: {namesakes}"
 
 
 def main() -> None:
-    """Check the commands of the documentation, and those in error messages."""
+    """Check the commands in the documentation and in error messages."""
     (wheel,) = Path(sys.argv[1]).resolve().glob("*.whl")
     assert wheel.name.startswith("treetop_xmc-"), wheel
     texts = [page.read_text("utf-8") for page in documentation()]
-    documented = {one for text in texts for one in requirements(text)}
-    hinted = {one for extra in EXTRAS for one in requirements(install_command(extra))}
+    documented = {entry for text in texts for entry in requirements(text)}
+    hinted = {entry for extra in EXTRAS for entry in requirements(install_command(extra))}
     assert len(hinted) == len(EXTRAS)
     for name, extras in sorted(documented | hinted):
         listed = f"[{','.join(extras)}]" if extras else ""

@@ -1,4 +1,4 @@
-"""Run against an installed wheel in an environment that holds nothing else."""
+"""Train and predict with a wheel that is installed in an otherwise empty environment."""
 
 import json
 import subprocess
@@ -29,7 +29,7 @@ with tempfile.TemporaryDirectory() as name:
     assert "pip install 'treetop-xmc[serve]'" in out.stderr, out.stderr
 
 assert (files("treetop") / "py.typed").is_file()
-# As if the other project of this name had been installed too.
+# Pretend that the other project called treetop is installed too.
 other = Path(str(metadata.distribution("treetop-xmc").locate_file(""))) / "treetop-2024.5.13.dist-info"
 other.mkdir()
 try:

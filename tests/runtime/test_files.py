@@ -1,4 +1,4 @@
-"""Files and folders: whole or not there."""
+"""Atomic writes: after a failure the old file or folder is still there, and nothing else."""
 
 import os
 import signal
@@ -31,11 +31,11 @@ def permissions(path):
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def anything(target):
+def allow_any(target):
     """A check that lets every folder be replaced."""
 
 
-def test_text_and_bytes_appear_at_the_end(target):
+def test_a_file_is_replaced_when_the_block_ends(target):
     with replacing_file(target) as file:
         file.write("naïve\n")
         file.flush()
@@ -47,7 +47,7 @@ def test_text_and_bytes_appear_at_the_end(target):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-@pytest.mark.parametrize("failure", [RuntimeError("a mistake"), KeyboardInterrupt()])
+@pytest.mark.parametrize("failure", [RuntimeError("a bug"), KeyboardInterrupt()])
 def test_a_failure_leaves_the_old_file_and_nothing_else(target, failure):
     def write():
         with replacing_file(target) as file:
@@ -60,7 +60,7 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(target, failure):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-def test_a_full_disk_is_one_line(target, monkeypatch):
+def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
@@ -72,7 +72,7 @@ def test_a_full_disk_is_one_line(target, monkeypatch):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-def test_a_kill_leaves_the_old_file_and_its_part_is_no_obstacle(target):
+def test_a_killed_process_leaves_the_old_file_and_a_part_that_is_overwritten(target):
     script = textwrap.dedent(f"""
         import os, signal
         from pathlib import Path
@@ -92,7 +92,7 @@ def test_a_kill_leaves_the_old_file_and_its_part_is_no_obstacle(target):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-def test_a_file_is_on_disk_before_it_is_in_its_place(target, monkeypatch):
+def test_a_file_is_flushed_to_disk_before_it_is_moved_into_place(target, monkeypatch):
     seen = []
     fsync = os.fsync
 
@@ -108,17 +108,17 @@ def test_a_file_is_on_disk_before_it_is_in_its_place(target, monkeypatch):
 
 
 @pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
-def test_permissions_are_those_of_any_new_file(tmp_path, umask, mask, mode):
+def test_permissions_follow_the_umask(tmp_path, umask, mask, mode):
     umask(mask)
     with replacing_file(tmp_path / "file") as file:
         file.write("x")
-    with replacing_folder(tmp_path / "folder", anything) as folder:
+    with replacing_folder(tmp_path / "folder", allow_any) as folder:
         (folder / "file").write_text("x")
     assert permissions(tmp_path / "file") == permissions(tmp_path / "folder" / "file") == mode
     assert permissions(tmp_path / "folder") == 0o777 & ~mask
 
 
-def test_a_link_in_place_of_the_part_is_not_followed(target):
+def test_a_symbolic_link_in_place_of_the_part_is_not_followed(target):
     victim = target.with_name("victim")
     victim.write_text("mine")
     files.part_of(target).symlink_to(victim)
@@ -129,11 +129,11 @@ def test_a_link_in_place_of_the_part_is_not_followed(target):
 
 
 @pytest.mark.parametrize("name", ["", "inner/absent/file", "out.txt/file"])
-def test_what_cannot_be_written_is_one_line(target, name):
-    place = target.parent / name
-    with pytest.raises(TreetopError, match="cannot be written") as error, replacing_file(place) as file:
+def test_a_path_that_cannot_be_written_gives_a_one_line_error(target, name):
+    path = target.parent / name
+    with pytest.raises(TreetopError, match="cannot be written") as error, replacing_file(path) as file:
         file.write("new")
-    assert str(error.value).startswith(f"{place}: ")
+    assert str(error.value).startswith(f"{path}: ")
     assert os.listdir(target.parent) == ["out.txt"]
 
 
@@ -147,10 +147,10 @@ def test_a_device_is_not_replaced(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-def test_a_folder_is_replaced_as_a_whole(tmp_path):
+def test_a_folder_is_replaced_when_the_block_ends(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "old").write_text("old")
-    with replacing_folder(tmp_path / "out", anything) as folder:
+    with replacing_folder(tmp_path / "out", allow_any) as folder:
         (folder / "new").write_text("new")
         assert os.listdir(tmp_path / "out") == ["old"]
     assert os.listdir(tmp_path / "out") == ["new"]
@@ -160,7 +160,7 @@ def test_a_folder_is_replaced_as_a_whole(tmp_path):
 def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
     def check(target):
         if (target / "mine").exists():
-            raise TreetopError(f"{target}: holds mine")
+            raise TreetopError(f"{target}: not ours")
 
     def write(name, meanwhile=()):
         with replacing_folder(tmp_path / "out", check) as folder:
@@ -169,10 +169,10 @@ def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
                 (tmp_path / "out" / added).write_text("x")
 
     write("new")
-    with pytest.raises(TreetopError, match="holds mine"):
+    with pytest.raises(TreetopError, match="not ours"):
         write("newer", ["mine"])
     assert sorted(os.listdir(tmp_path / "out")) == ["mine", "new"]
-    with pytest.raises(TreetopError, match="holds mine"):
+    with pytest.raises(TreetopError, match="not ours"):
         write("newest", [])
     assert sorted(os.listdir(tmp_path / "out")) == ["mine", "new"]
     assert os.listdir(tmp_path) == ["out"]

@@ -1,4 +1,4 @@
-"""Work shared by threads: results in order, errors and interrupts that reach the caller."""
+"""Tasks on several threads: results in order, errors and interrupts reach the caller."""
 
 import os
 import threading
@@ -9,7 +9,7 @@ import pytest
 from treetop.runtime import parallel
 
 
-def test_results_come_in_the_order_of_the_tasks():
+def test_results_are_in_the_order_of_the_tasks():
     def work(task, _):
         time.sleep(0.002 * (5 - task))
         return task * task
@@ -17,7 +17,7 @@ def test_results_come_in_the_order_of_the_tasks():
     assert parallel.run(work, range(5), 3) == [0, 1, 4, 9, 16]
 
 
-def test_an_error_stops_the_others_and_reaches_the_caller():
+def test_an_error_cancels_the_other_tasks_and_is_raised():
     done = []
 
     def work(task, cancel):
@@ -32,7 +32,7 @@ def test_an_error_stops_the_others_and_reaches_the_caller():
     assert len(done) <= 1
 
 
-def test_an_interrupt_sets_cancel(monkeypatch):
+def test_an_interrupt_cancels_the_tasks(monkeypatch):
     seen = threading.Event()
 
     def work(_, cancel):
@@ -55,7 +55,7 @@ def test_an_interrupt_sets_cancel(monkeypatch):
     assert seen.is_set()
 
 
-def test_an_interrupt_reaches_nested_work(monkeypatch):
+def test_an_interrupt_cancels_nested_runs(monkeypatch):
     begun = threading.Event()
 
     def inner(_, cancel):
@@ -79,7 +79,7 @@ def test_an_interrupt_reaches_nested_work(monkeypatch):
     assert parallel.RUNNING == []
 
 
-def test_ranges_cover_everything_once():
+def test_ranges_cover_every_item_once():
     for count in (1, 2, 7, 100):
         for parts in (1, 3, 8):
             edges = parallel.ranges(count, parts)
@@ -87,19 +87,38 @@ def test_ranges_cover_everything_once():
             assert all(first < last for first, last in edges)
 
 
-def test_threads():
+def test_the_default_is_every_core_that_the_process_may_use(monkeypatch):
     assert parallel.thread_count(3) == 3
-    assert parallel.thread_count(None) == len(os.sched_getaffinity(0))
+    cores = len(os.sched_getaffinity(0))
+    for limit, expected in ((None, cores), (1, 1), (cores + 8, cores)):
+        monkeypatch.setattr(parallel, "container_cores", lambda limit=limit: limit)
+        assert parallel.thread_count(None) == expected
 
 
-def test_a_later_result_or_its_error():
+@pytest.mark.parametrize(
+    ("content", "cores"),
+    [
+        ("200000 100000\n", 2),
+        ("150000 100000\n", 2),
+        ("1000 100000\n", 1),
+        ("max 100000\n", None),
+        ("", None),
+    ],
+)
+def test_the_cpu_limit_of_a_container_is_read(tmp_path, content, cores):
+    (tmp_path / "cpu.max").write_text(content)
+    assert parallel.container_cores(tmp_path / "cpu.max") == cores
+    assert parallel.container_cores(tmp_path / "absent") is None
+
+
+def test_a_background_call_returns_its_result_or_raises_its_error():
     assert parallel.Later(lambda: 3).result() == 3
     failing = parallel.Later(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failing.result()
 
 
-def test_memory_is_given_back_where_the_c_library_can(monkeypatch):
+def test_memory_is_returned_where_the_c_library_can_do_that(monkeypatch):
     asked = []
 
     class Glibc:
@@ -113,7 +132,7 @@ def test_memory_is_given_back_where_the_c_library_can(monkeypatch):
     parallel.give_back()
 
 
-def test_a_later_call_that_has_failed_says_so_before_its_result_is_asked_for():
+def test_the_error_of_a_background_call_is_raised_before_its_result_is_needed():
     gate = threading.Event()
 
     def fail():

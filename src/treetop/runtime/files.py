@@ -1,6 +1,6 @@
-"""Files and folders that are whole or not there: written beside their place, then moved into it.
+"""Atomic writes: files and folders are written under a temporary name, then moved into place.
 
-On any error, and when the process is killed, what was there before stays as it was.
+After an error, or if the process is killed, the old file or folder is still there, unchanged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from treetop.errors import TreetopError
 
 
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
-    """A line of JSON for each entry."""
+    """Return the entries as JSON Lines: one object per line."""
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
 def part_of(path: Path) -> Path:
-    """Where a file is written before it is moved into place."""
+    """Return the temporary name under which `replacing_file` writes a file."""
     return path.parent / f".{path.name}.part"
 
 
@@ -35,12 +35,12 @@ def replacing_file(path: Path, mode: Literal["w"] = ...) -> AbstractContextManag
 def replacing_file(path: Path, mode: Literal["wb"]) -> AbstractContextManager[IO[bytes]]: ...
 @contextmanager
 def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
-    """A new file to write to (text is UTF-8) that becomes `path` at the end, in one step."""
+    """Open a temporary file (UTF-8 if text) that atomically replaces `path` when the block ends."""
     part = part_of(path)
     try:
         if path.exists() and not path.is_file():
             raise TreetopError(f"{path}: cannot be written (not a regular file)")
-        part.unlink(missing_ok=True)  # left by a kill
+        part.unlink(missing_ok=True)  # of a process that was killed
         with part.open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as file:
             yield file
             file.flush()
@@ -55,10 +55,10 @@ def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[An
 
 @contextmanager
 def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
-    """A new folder to write to that becomes `target` at the end, in one step.
+    """Create a temporary folder that atomically replaces `target` when the block ends.
 
-    `check` raises unless `target` may be replaced. It is asked before anything is written and, because
-    that takes a while and what is replaced is deleted, once more after.
+    `check(target)` raises an error unless `target` may be replaced. It is called before the block and,
+    since `target` may have changed meanwhile, again before its old content is deleted.
     """
     check(target)
     fresh = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
@@ -78,18 +78,18 @@ def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pa
 
 
 def unwritable(path: Path, error: OSError) -> TreetopError:
-    """The error for a file or folder that cannot be written."""
+    """Return the error to raise for a file or folder that cannot be written."""
     return TreetopError(f"{path}: cannot be written ({error.strerror or error})")
 
 
 def flush(path: Path) -> None:
-    """Make sure a file is on disk."""
+    """Force the content of a file to disk."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
 
 
 def swap(fresh: Path, target: Path) -> None:
-    """Put `fresh` in the place of `target`; what was there ends up at `fresh`."""
+    """Move `fresh` to `target`; a folder that was there ends up at `fresh`."""
     if not target.exists():
         fresh.rename(target)
         return
@@ -101,7 +101,7 @@ def swap(fresh: Path, target: Path) -> None:
 
 
 def exchange(first: Path, second: Path) -> bool:
-    """Exchange two folders in one step, where the system can (Linux); False where it cannot."""
+    """Exchange two folders atomically; return False where the system cannot (it can on Linux)."""
     if not sys.platform.startswith("linux"):
         return False
     renameat2 = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)

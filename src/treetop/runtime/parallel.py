@@ -1,39 +1,54 @@
-"""Work shared among threads.
+"""Threads: tasks that run in parallel, and calls that run in the background.
 
-Kernels run without the interpreter lock, so plain threads are enough. Results never depend on the
-number of threads: a task knows all it needs, and results come back in the order of the tasks.
+Kernels release the interpreter lock, so plain threads run in parallel. Results do not depend on the
+number of threads: tasks are independent, and results are returned in the order of the tasks.
 """
 
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-# The flags of all runs under way: an interrupt reaches only the main thread, but is meant for all.
+# Cancel flags of all active runs: an interrupt reaches only the main thread but must stop all of them.
 RUNNING: list[np.ndarray] = []
 
 
 def thread_count(threads: int | None) -> int:
-    """`threads`, or every core this process may use when None."""
+    """Return `threads`, or if it is None the number of cores that this process may use."""
     if threads is not None:
         return max(1, threads)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return min(cores, container_cores() or cores)
+
+
+@cache
+def container_cores(file: Path = Path("/sys/fs/cgroup/cpu.max")) -> int | None:
+    """Return the CPU limit of this container (``docker run --cpus``), rounded up; None without one.
+
+    The kernel enforces the limit by pausing all threads, so threads beyond it only wait.
+    """
+    try:
+        quota, period = file.read_text("ascii").split()
+        return None if quota == "max" else max(1, math.ceil(int(quota) / int(period)))
+    except (OSError, ValueError):
+        return None
 
 
 def ranges(count: int, parts: int) -> list[tuple[int, int]]:
-    """`count` items as at most `parts` contiguous, nearly equal, non-empty ranges."""
+    """Split `range(count)` into at most `parts` non-empty (start, end) pairs of nearly equal length."""
     parts = max(1, min(parts, count))
     edges = [count * part // parts for part in range(parts + 1)]
     return list(zip(edges[:-1], edges[1:], strict=True))
@@ -45,10 +60,11 @@ def run(
     threads: int,
     advance: Callable[[], Any] | None = None,
 ) -> list[Result]:
-    """``[work(task, cancel) for task in tasks]`` on several threads.
+    """Return ``[work(task, cancel) for task in tasks]``, computed on several threads.
 
-    `cancel` is an array of one byte that becomes 1 when the run is interrupted; a long kernel looks
-    at it now and then. The calling thread only waits, so Ctrl-C is noticed at once.
+    `cancel` is a uint8 array of shape (1,) that is set to 1 when the run is interrupted; long kernels
+    check it regularly. `advance` is called after each task. The calling thread only waits, so that it
+    reacts to Ctrl-C immediately.
     """
     results: list[Any] = [None] * len(tasks)
     cancel = np.zeros(1, np.uint8)
@@ -73,11 +89,12 @@ def run(
     RUNNING.append(cancel)
     try:
         if threads == 1 and threading.current_thread() is not threading.main_thread():
-            worker()  # Ctrl-C does not come here, and a thread costs as much as a small task
+            # Only the main thread receives Ctrl-C, and starting a thread takes as long as a small task.
+            worker()
         else:
-            wait_for([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
+            run_threads([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
     finally:
-        # by identity: arrays compare element by element
+        # By identity, because == compares arrays element by element.
         RUNNING[:] = [other for other in RUNNING if other is not cancel]
     if failures:
         raise failures[0]
@@ -87,9 +104,9 @@ def run(
 def over_ranges(
     work: Callable[[tuple[int, int], np.ndarray], Result], count: int, threads: int
 ) -> list[Result]:
-    """`run` on ranges of `count` items; one thread's share is done at once, without starting a thread.
+    """Like `run`, with one range of `count` items per thread as the tasks.
 
-    For a few items the start would cost more than the work.
+    A single range is done by the calling thread: for few items, starting a thread takes longer.
     """
     if threads > 1:
         return run(work, ranges(count, threads), threads)
@@ -98,10 +115,10 @@ def over_ranges(
 
 @contextmanager
 def short_turns() -> Iterator[None]:
-    """Let threads take turns at the interpreter lock ten times as often.
+    """Make threads hand over the interpreter lock ten times as often.
 
-    While another thread imports modules, which takes the lock for itself, every start of a worker
-    would wait for the end of a turn.
+    A thread that imports modules holds the lock for its whole turn, and every thread that starts
+    meanwhile waits for the end of that turn.
     """
     before = sys.getswitchinterval()
     sys.setswitchinterval(before / 10)
@@ -113,7 +130,7 @@ def short_turns() -> Iterator[None]:
 
 @cache
 def c_library() -> Any:
-    """The C library that this process runs on, if it can be asked."""
+    """Return the C library of this process, or None if it cannot be loaded."""
     try:
         return ctypes.CDLL(None)
     except (OSError, TypeError):
@@ -121,25 +138,26 @@ def c_library() -> Any:
 
 
 def give_back() -> None:
-    """Hand freed memory back to the system: glibc keeps what a thread has freed for that thread.
+    """Return freed memory to the operating system.
 
-    After work on many threads that is more than a gigabyte, and the next work asks for as much again.
+    glibc keeps memory that a thread has freed for the same thread. After a run on many threads this is
+    more than a gigabyte, which the next run cannot reuse.
     """
-    trim = getattr(c_library(), "malloc_trim", None)  # glibc's alone
+    trim = getattr(c_library(), "malloc_trim", None)  # only in glibc
     if trim is not None:
         trim(0)
 
 
 class Later(Generic[Result]):
-    """A call that has begun in a thread of its own; `result` waits for it."""
+    """A call that runs in a background thread; `result` waits for it."""
 
     def __init__(self, work: Callable[[], Result]) -> None:
-        self._made: list[Result] = []
+        self._results: list[Result] = []
         self._failure: BaseException | None = None
 
         def run() -> None:
             try:
-                self._made.append(work())
+                self._results.append(work())
             except BaseException as failure:
                 self._failure = failure
 
@@ -147,27 +165,27 @@ class Later(Generic[Result]):
         self._thread.start()
 
     def check(self) -> None:
-        """Raise the error if the call has failed already: what comes next would be in vain."""
+        """Raise the error of the call if it has already failed."""
         if self._failure is not None:
             raise self._failure
 
     def result(self) -> Result:
-        """What the call returned, or the error it raised."""
+        """Wait for the call to end; return its result or raise its error."""
         self._thread.join()
         self.check()
-        return self._made[0]
+        return self._results[0]
 
 
-def wait_for(crew: list[threading.Thread]) -> None:
-    """Start threads and wait for their end; on an interrupt tell all work to stop, nested work too."""
-    for member in crew:
-        member.start()
+def run_threads(threads: list[threading.Thread]) -> None:
+    """Start threads and wait until they end; an interrupt cancels all runs, nested ones too."""
+    for thread in threads:
+        thread.start()
     try:
-        for member in crew:
-            member.join()
+        for thread in threads:
+            thread.join()
     except BaseException:
         for cancel in RUNNING:
             cancel[0] = 1
-        for member in crew:
-            member.join()
+        for thread in threads:
+            thread.join()
         raise
