@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.data import open_data
-from treetop.data.docstrings import divide
 from treetop.errors import TreetopError
 
 
@@ -133,20 +132,3 @@ def open_data_of_one():
     from treetop.data.dataset import Dataset, Split
 
     return Dataset("x", {"train": Split(["a"], None)})
-
-
-def test_a_docstring_is_divided_into_what_it_says_and_its_parameters():
-    text, labels = divide(
-        "f(x, axis)\n--\n\nf(x,\n  axis)\n\nSay something.\n\nParameters\n----------\n"
-        "x, y : int\n    The point.\n"
-        "axis : int, optional\n    It.\n*args\n\nReturns\n-------\nz : float\n    Result.\n"
-    )
-    assert labels == ["x", "y", "axis", "args"]
-    assert text == "Say something. z : float Result."
-
-
-def test_docstrings_are_real_data_without_duplicates(numpy_docs):
-    train, test = numpy_docs.split("train"), numpy_docs.split("test")
-    assert len(train) > 300
-    assert len({label for line in train.labels for label in line}) > 300
-    assert not set(train.texts) & set(test.texts)

@@ -23,6 +23,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "onnx": ("onnxruntime", "tokenizers"),
     "onnx-export": ("onnx", "onnxscript"),
     "tensorboard": ("tensorboard",),
+    "demo": ("bioregistry",),
     "all": (),
 }
 # On PyPI, `treetop` is a project for phylogenetics. Its package has the same import name, so pip
