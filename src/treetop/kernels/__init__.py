@@ -9,10 +9,13 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from numba import njit, types
+
+from treetop.kernels.cache import cache_of
 
 f4 = types.float32
 f8 = types.float64
@@ -23,14 +26,22 @@ u8 = types.uint64
 boolean = types.boolean
 void = types.void
 
+PREDICTION, TRAINING = "prediction", "training"
 _registry: list[Kernel] = []
-_compiling = threading.Lock()
+_compiling = threading.RLock()
 
 # A function that kernels call. Without numba's reference counts, which cost an atomic instruction
 # for every array at every call; such a function may therefore not make arrays. One that does is a
-# `maker`.
-helper = njit(nogil=True, error_model="numpy", forceinline=True, _nrt=False)
-maker = njit(nogil=True, error_model="numpy")
+# `maker`. Neither can be called from Python: that would need wrappers, which take long to compile.
+helper = njit(
+    nogil=True,
+    error_model="numpy",
+    forceinline=True,
+    _nrt=False,
+    no_cfunc_wrapper=True,
+    no_cpython_wrapper=True,
+)
+maker = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
 
 
 def array(dtype: Any, dimensions: int = 1) -> Any:
@@ -49,13 +60,34 @@ table = (const(u8), const(i4))  # hash table: keys, values
 
 
 class Kernel:
-    """A function that compiles itself for its one signature when first called."""
+    """A function that compiles itself for its one signature when first called.
 
-    def __init__(self, function: Callable[..., Any], signature: Any) -> None:
-        self.function = function
-        self.signature = signature
-        self.dispatcher = njit(nogil=True, cache=True, error_model="numpy")(function)
+    Kernels of the same `use` are compiled together, in several processes, when the first of them
+    turns out not to be in the cache on disk.
+    """
+
+    def __init__(self, function: Callable[..., Any], signature: Any, use: str | None) -> None:
+        self.function, self.signature, self.use = function, signature, use
+        self.name = f"{function.__module__}.{function.__qualname__}"
         self.ready = False
+
+    @cached_property
+    def dispatcher(self) -> Any:
+        """The function as numba sees it."""
+        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+        dispatcher = njit(**options)(self.function)
+        dispatcher._cache = cache_of(self.function)
+        return dispatcher
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether compiling only means loading."""
+        return self.dispatcher._cache.holds(self.signature, self.dispatcher.targetctx)
+
+    @property
+    def size(self) -> int:
+        """Bytes of bytecode with that of the helpers it calls, which tells how long it compiles."""
+        return code_size(self.function)
 
     def compile(self) -> None:
         """Compile, or load from the cache."""
@@ -65,26 +97,46 @@ class Kernel:
                 self.dispatcher.disable_compile()
                 self.ready = True
 
+    def compile_with_its_like(self) -> None:
+        """Compile all kernels of this use."""
+        from treetop.kernels.warming import warm_up
+
+        with _compiling:
+            if not self.ready and not self.on_disk and self.use:
+                warm_up([other for other in _registry if other.use == self.use])
+            self.compile()
+
     def __call__(self, *arguments: Any) -> Any:
         """Run, after compilation if this is the first call."""
         if not self.ready:
-            self.compile()
+            self.compile_with_its_like()
         return self.dispatcher(*arguments)
 
 
-def kernel(signature: Any) -> Callable[[Callable[..., Any]], Kernel]:
-    """Decorator: compile the function for `signature` on its first call."""
+def code_size(function: Callable[..., Any]) -> int:
+    """Bytes of bytecode of a function and of the helpers it calls, each as often as it is named."""
+    called = [function.__globals__.get(name) for name in function.__code__.co_names]
+    helpers = [code_size(value.py_func) for value in called if hasattr(value, "py_func")]
+    return len(function.__code__.co_code) + sum(helpers)
+
+
+def kernel(signature: Any, use: str | None = TRAINING) -> Callable[[Callable[..., Any]], Kernel]:
+    """Decorator: compile the function for `signature` on its first call.
+
+    `use` says with which others: those that prediction needs, or those that training needs too;
+    None: alone, because few users need it.
+    """
 
     def wrap(function: Callable[..., Any]) -> Kernel:
-        made = Kernel(function, signature)
-        _registry.append(made)
-        return made
+        compiled = Kernel(function, signature, use)
+        _registry.append(compiled)
+        return compiled
 
     return wrap
 
 
-def all_kernels() -> Iterator[Kernel]:
+def all_kernels() -> list[Kernel]:
     """Every kernel of the package."""
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         importlib.import_module(module.name)
-    yield from _registry
+    return list(_registry)

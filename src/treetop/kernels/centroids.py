@@ -14,14 +14,14 @@ def add_to_centre(indptr, indices, data, dense, row, centre, columns):
         centre[columns + at] += dense[row, at]
 
 
-@kernel(void(*hybrid, const(i8), const(i4), i8, array(f4, 2)))
+@kernel(void(*hybrid, const(i8), const(i4), i8, array(f4, 2)), use=None)
 def sum_clusters(indptr, indices, data, dense, members, clusters, columns, centres):
     """Add every member to the centre of its cluster; `centres` is clusters x columns."""
     for at in range(members.size):
         add_to_centre(indptr, indices, data, dense, members[at], centres[clusters[at]], columns)
 
 
-@kernel(i8(*hybrid, const(i8), i8, const(f4, 2), array(i4), i8, i8))
+@kernel(i8(*hybrid, const(i8), i8, const(f4, 2), array(i4), i8, i8), use=None)
 def assign(indptr, indices, data, dense, members, columns, centres, clusters, first, last):
     """Give members `first` to `last` the nearest centre; `centres` is columns x clusters.
 

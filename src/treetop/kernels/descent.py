@@ -8,6 +8,8 @@ For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and it
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
@@ -20,6 +22,29 @@ NEWTON_STEPS = 12
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
 ROWS_BETWEEN_LOOKS = 4096
+# The length of a tuple is part of its type: a function compiled for it knows the vectors' width.
+FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
+
+
+class Documents(NamedTuple):
+    """The documents that a cluster is trained on."""
+
+    indptr: np.ndarray  # sparse half: of the documents at `rows` alone if `own`, else of all
+    indices: np.ndarray
+    data: np.ndarray
+    own: bool
+    rows: np.ndarray
+    dense: np.ndarray  # these three: of all documents
+    norms: np.ndarray
+    weights: np.ndarray
+
+
+class Targets(NamedTuple):
+    """Signs and costs of each document's labels, see `set_targets`."""
+
+    slots: np.ndarray
+    signs: np.ndarray
+    costs: np.ndarray
 
 
 @helper
@@ -178,43 +203,23 @@ def update(like, weights, indices, data, start, end, dense, dense_row, columns, 
 
 
 @helper
-def one_pass(
-    like,
-    indptr,
-    indices,
-    data,
-    own,
-    rows,
-    dense,
-    norms,
-    weights_of,
-    slots,
-    signs,
-    costs,
-    columns,
-    bias,
-    loss,
-    tolerance,
-    weights,
-    beta,
-    scores,
-    delta,
-    order,
-    cancel,
-):
+def one_pass(like, documents, targets, order, settings, weights, beta, scores, delta, cancel):
     """Visit every document once; returns the largest gradient met."""
+    columns, bias, loss, tolerance = settings
     largest = np.float32(0.0)
     for at in range(order.size):
         if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
             break
         row = order[at]
-        document = rows[row]
-        source = row if own else document
-        start, end = indptr[source], indptr[source + 1]
+        document = documents.rows[row]
+        source = row if documents.own else document
+        start, end = documents.indptr[source], documents.indptr[source + 1]
+        indices, data, dense = documents.indices, documents.data, documents.dense
         score(like, weights, indices, data, start, end, dense, document, columns, bias, scores)
-        norm = norms[document] + bias * bias
+        norm = documents.norms[document] + bias * bias
+        slot, weight = targets.slots[row], documents.weights[document]
         step = dual_step(
-            loss, scores, beta, row, signs, costs, slots[row], weights_of[document], norm, delta
+            loss, scores, beta, row, targets.signs, targets.costs, slot, weight, norm, delta
         )
         if step > NEGLIGIBLE * tolerance:
             store(beta, row, add(lanes_at(beta, row, like), lanes_at(delta, 0, like)))
@@ -233,29 +238,9 @@ def shuffle(order, state):
 
 
 @maker
-def descend(
-    like,
-    indptr,
-    indices,
-    data,
-    own,
-    rows,
-    dense,
-    norms,
-    weights_of,
-    slots,
-    signs,
-    costs,
-    columns,
-    bias,
-    loss,
-    passes,
-    tolerance,
-    seed,
-    weights,
-    cancel,
-):
-    """Passes over the documents in random order until no label's step is above tolerance."""
+def descend(like, documents, targets, settings, passes, seed, weights, cancel):
+    """Passes over the documents in random order until no label's step is above the tolerance."""
+    rows, tolerance = documents.rows, settings[3]
     beta = np.zeros((rows.size, len(like)), np.float32)
     scores, delta = np.zeros((1, len(like)), np.float32), np.zeros((1, len(like)), np.float32)
     order = np.arange(rows.size)
@@ -263,35 +248,38 @@ def descend(
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
-            like,
-            indptr,
-            indices,
-            data,
-            own,
-            rows,
-            dense,
-            norms,
-            weights_of,
-            slots,
-            signs,
-            costs,
-            columns,
-            bias,
-            loss,
-            tolerance,
-            weights,
-            beta,
-            scores,
-            delta,
-            order,
-            cancel,
+            like, documents, targets, order, settings, weights, beta, scores, delta, cancel
         )
         if largest < tolerance or cancel[0]:
             break
 
 
+@kernel(
+    types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
+        i8,
+        *hybrid,
+        const(f4),
+        const(f4),
+        const(i8),
+        types.boolean,
+        i8,
+        i8,
+        *csr,
+        f4,
+        f4,
+        i8,
+        i8,
+        f8,
+        i8,
+        f8,
+        i8,
+        array(i4),
+        array(i4),
+        array(u1),
+    )
+)
 def train_cluster(
-    like,
+    width,
     indptr,
     indices,
     data,
@@ -319,10 +307,9 @@ def train_cluster(
 ):
     """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
 
-    `like` is a tuple as long as the vectors are to be wide: the type of an argument, so that one
-    function serves all widths and its compiled forms can be kept on disk. `copy`: bring the
-    documents together and number their features anew, which pays when they are a small part of all.
-    `weights_of` are the documents' weights.
+    `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
+    their features anew, which pays when they are a small part of all. `weights_of` are the
+    documents' weights.
 
     Returns the kept weights sorted by feature (features, where each ends, children counted from
     `first_child`, values), dense weights and biases.
@@ -342,7 +329,8 @@ def train_cluster(
         columns = numbers.size
         own_ptr, own_indices, own_data = indptr, indices, data
 
-    width = len(like)
+    documents = Documents(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
+    settings = (columns, bias, loss, tolerance)
     dense_columns = dense.shape[1]
     children = last_child - first_child
     blocks = (children + width - 1) // width
@@ -366,28 +354,15 @@ def train_cluster(
             signs,
             costs,
         )
-        descend(
-            like,
-            own_ptr,
-            own_indices,
-            own_data,
-            copy,
-            rows,
-            dense,
-            norms,
-            weights_of,
-            slots,
-            signs,
-            costs,
-            columns,
-            bias,
-            loss,
-            passes,
-            tolerance,
-            seed + first,
-            weights[block],
-            cancel,
-        )
+        targets = Targets(slots, signs, costs)
+        state = seed + first
+        # Only the innermost loops are compiled once per width.
+        if width == 16:
+            descend(SIXTEEN, documents, targets, settings, passes, state, weights[block], cancel)
+        elif width == 8:
+            descend(EIGHT, documents, targets, settings, passes, state, weights[block], cancel)
+        else:
+            descend(FOUR, documents, targets, settings, passes, state, weights[block], cancel)
 
     dense_out = np.empty((dense_columns, children), np.float32)
     bias_out = np.empty(children, np.float32)
@@ -398,15 +373,3 @@ def train_cluster(
             dense_out[column, child] = weights[block, columns + column, lane]
     kept = prune(weights, columns, features, threshold, most)
     return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out
-
-
-def signature(width):
-    """Types of `train_cluster` for vectors of `width` labels."""
-    result = types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))
-    documents = (*hybrid, const(f4), const(f4), const(i8), types.boolean)
-    settings = (f4, f4, i8, i8, f8, i8, f8, i8)
-    scratch = (array(i4), array(i4), array(u1))
-    return result(types.UniTuple(u1, width), *documents, i8, i8, *csr, *settings, *scratch)
-
-
-train_with = {width: kernel(signature(width))(train_cluster) for width in WIDTHS}

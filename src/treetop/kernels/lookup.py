@@ -6,7 +6,7 @@ from treetop.kernels import array, const, f4, i4, i8, kernel, void
 from treetop.kernels.search import WIDTH, row_types, seek
 
 
-@kernel(void(*row_types, const(i4), i8, i8, array(f4)))
+@kernel(void(*row_types, const(i4), i8, i8, array(f4)), use=None)
 def weights_of(row_ptr, rows, pairs, pair_values, full, features, cluster, child, out):
     """Weight of each of `features` for `child` of `cluster`; 0 where there is none."""
     for number in range(features.size):

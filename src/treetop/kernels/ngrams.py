@@ -6,7 +6,7 @@ documents only if the shorter one is, so each length looks only at what the one 
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, table, u8, void
+from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i4, i8, kernel, table, u8, void
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.text import find, mix
 
@@ -142,7 +142,7 @@ def fill_pairs(prefixes, tokens, ids, keys, values):
         values[slot] = ids[position]
 
 
-@kernel(void(const(i4), const(i4), const(i4), const(i8), i8, *table, array(i4)))
+@kernel(void(const(i4), const(i4), const(i4), const(i8), i8, *table, array(i4)), use=PREDICTION)
 def lengthen(prefixes, ids, lasts, document_ends, reach, keys, values, out):
     """At each position the id of the n-gram one token longer than the one in `prefixes`, or -1."""
     position = 0
@@ -196,7 +196,8 @@ def sort_digits(values, count, limit, spare, histogram):
 
 
 @kernel(
-    i8(const(i4), const(i8), i8, i8, i8, const(i4), i8, *table, i8, array(i4), array(f4), array(i8))
+    i8(const(i4), const(i8), i8, i8, i8, const(i4), i8, *table, i8, array(i4), array(f4), array(i8)),
+    use=PREDICTION,
 )
 def count_features(
     ids,
@@ -263,7 +264,7 @@ def count_features(
     return written
 
 
-@kernel(void(const(i8), const(i4), array(f4), const(f8), i8))
+@kernel(void(const(i8), const(i4), array(f4), const(f8), i8), use=PREDICTION)
 def weigh(row_ends, features, counts, idf, sublinear):
     """Turn counts into tf-idf in place and scale each row to length 1."""
     # Nearly all counts are small, and a logarithm costs more than all else here.

@@ -71,7 +71,7 @@ def read_number(text, at):
     return -value if negative else value, at
 
 
-@kernel(i8(const(u1), u1, array(i4), array(i8), array(i4), array(f4), array(i8)))
+@kernel(i8(const(u1), u1, array(i4), array(i8), array(i4), array(f4), array(i8)), use=None)
 def parse(text, with_labels, labels, label_ends, features, values, feature_ends):
     """Fill the arrays from whole lines; the last byte is a line feed.
 

@@ -9,7 +9,7 @@ cluster n + 1, and cluster 0 is the root's.
 
 import numpy as np
 
-from treetop.kernels import array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
+from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
 from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
 
 HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
@@ -318,7 +318,8 @@ def search_row(
 @kernel(
     void(
         *hybrid, i8, i8, *weight_types, *[i8] * 8, *limit_types, *start_types, *result_types, array(u1)
-    )
+    ),
+    use=PREDICTION,
 )
 def search(
     indptr,

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from treetop.kernels import array, const, csr, f4, f8, helper, i4, i8, kernel, u1, void
+from treetop.kernels import PREDICTION, array, const, csr, f4, f8, helper, i4, i8, kernel, u1, void
 
 
 @kernel(i8(*csr, i8, i8, *csr, const(f8), array(f4), array(i4), array(f4), array(i8), array(f4)))
@@ -57,7 +57,7 @@ def unit_row_sums(
     return written
 
 
-@kernel(void(*csr, i8, i8, const(i8), i8, const(f4), array(i4), array(f4)))
+@kernel(void(*csr, i8, i8, const(i8), i8, const(f4), array(i4), array(f4)), use=PREDICTION)
 def place_rows(indptr, indices, data, first, last, starts, shift, scales, out_indices, out_data):
     """Copy rows `first` to `last` to their `starts`, columns moved by `shift`, values scaled."""
     for row in range(first, last):

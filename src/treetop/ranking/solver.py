@@ -114,8 +114,8 @@ class LevelProblem(NamedTuple):
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
         rows = self.members.indices[start:end].astype(np.int64)
         settings = self.settings
-        weights = descent.train_with[task.width](
-            (np.uint8(0),) * task.width,
+        weights = descent.train_cluster(
+            task.width,
             *self.X.arrays,
             self.norms,
             self.document_weights,

@@ -1,0 +1,102 @@
+"""Compiling many kernels at once, in several processes: the compiler itself uses one core only.
+
+A worker process reads names of kernels, one per line, and answers with each name once that kernel
+is in the cache on disk, from where this process loads it.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treetop.kernels import Kernel, all_kernels
+from treetop.kernels.cache import NoCache
+from treetop.runtime.parallel import thread_count
+from treetop.runtime.progress import Reporter
+
+MOST_PROCESSES = 4  # the kernel that takes longest takes a third of the time of all
+WORKER = "from treetop.kernels.warming import work; work()"
+
+
+def warm_up(
+    kernels: Sequence[Kernel], processes: int | None = None, report: Reporter | None = None
+) -> int:
+    """Compile `kernels`, or load those on disk; returns how many had to be compiled.
+
+    `processes`: how many to use, this one included; by default one per core. `report` shows a step
+    if there is anything to compile.
+    """
+    missing = [kernel for kernel in kernels if not kernel.ready and not kernel.on_disk]
+    if missing:
+        advance = (report or Reporter()).step("compiling (first run only)", len(missing))
+        compile_missing(missing, thread_count(processes), advance)
+    for kernel in kernels:
+        kernel.compile()
+    return len(missing)
+
+
+def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[], Any]) -> None:
+    """Compile in this process and in workers, those that take longest first."""
+    if any(isinstance(kernel.dispatcher._cache, NoCache) for kernel in kernels):
+        processes = 1  # what a worker compiles could not be handed over
+    queue = deque(sorted(kernels, key=lambda kernel: -kernel.size))
+    crew = [Worker(queue, advance) for _ in range(min(processes, len(kernels), MOST_PROCESSES) - 1)]
+    try:
+        while queue:
+            queue.popleft().compile()
+            advance()
+        for worker in crew:
+            worker.thread.join()
+    finally:
+        for worker in crew:
+            worker.process.kill()
+            worker.process.wait()
+
+
+class Worker:
+    """A process that compiles kernels, and the thread that hands them over one at a time."""
+
+    def __init__(self, queue: deque[Kernel], advance: Callable[[], Any]) -> None:
+        self.queue, self.advance = queue, advance
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", WORKER],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )
+        self.thread = threading.Thread(target=self.hand_over, daemon=True)
+        self.thread.start()
+
+    def hand_over(self) -> None:
+        """Give the process kernel after kernel, until none is left or the process has failed.
+
+        A kernel whose worker has failed is compiled by `warm_up` in this process.
+        """
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        while self.queue:
+            try:
+                kernel = self.queue.popleft()
+                self.process.stdin.write(f"{kernel.name}\n")
+                self.process.stdin.flush()
+                if not self.process.stdout.readline():
+                    return
+            except (IndexError, OSError, ValueError):
+                return
+            self.advance()
+
+
+def work() -> None:
+    """Compile the kernels named on standard input."""
+    kernels = {kernel.name: kernel for kernel in all_kernels()}
+    for line in sys.stdin:
+        kernels[line.strip()].compile()
+        sys.stdout.write(line)
+        sys.stdout.flush()
