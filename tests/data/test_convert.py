@@ -113,25 +113,30 @@ def test_a_single_file(tmp_path, name):
 @pytest.mark.parametrize(
     ("data", "target", "form", "message"),
     [
-        (Split(["a"], [["x\ty"]]), "out", "text-lines", "text-lines cannot hold the label 'x\\ty'"),
-        (Split(["a"], [["x y"]]), "out", "fasttext", "it contains ' '"),
-        (Split(["a"], [["x y"]]), "out", "attentionxml", "it contains ' '"),
-        (Split(["a"], [["x>y"]]), "out", "annif", "it contains '>'"),
-        (Split(["a"], [["x\ny"]]), "out", "fasttext", "it contains '\\n'"),
-        (Split(["a"], [["x"]]), "out.csv", "jsonl", "its name does not say jsonl: call it out.jsonl"),
+        (Split(["a"], [["x\ty"]]), "out", "text-lines", "text-lines cannot store the label 'x\\ty'"),
+        (Split(["a"], [["x y"]]), "out", "fasttext", "which contains ' '"),
+        (Split(["a"], [["x y"]]), "out", "attentionxml", "which contains ' '"),
+        (Split(["a"], [["x>y"]]), "out", "annif", "which contains '>'"),
+        (Split(["a"], [["x\ny"]]), "out", "fasttext", "which contains '\\n'"),
+        (
+            Split(["a"], [["x"]]),
+            "out.csv",
+            "jsonl",
+            "does not match jsonl: name it out.jsonl",
+        ),
         (Split(["a"], [["x"]]), "out", "bad", "unknown format"),
-        (Split(["a"], None), "out", "fasttext", "fasttext holds labels, and this data has none"),
+        (Split(["a"], None), "out", "fasttext", "fasttext requires labels, but this data has none"),
         (Split(["a"], None), "out", "lf", "the split train has none"),
-        (Split(["a"], [["x"]]), "out", "xmlrepo", "xmlrepo holds features, and this data has texts"),
+        (Split(["a"], [["x"]]), "out", "xmlrepo", "xmlrepo stores features, but this data has texts"),
         (
             Split(None, None, sp.csr_matrix((1, 2)), sp.csr_matrix((1, 2))),
             "out",
             "csv",
-            "a table holds texts, and this data has features only",
+            "a table stores texts, but this data has features only",
         ),
-        (Split(["a"], [["x"]]), "out.csv", "pecos", "pecos is a folder of files: give a folder"),
+        (Split(["a"], [["x"]]), "out.csv", "pecos", "pecos writes several files: give a folder"),
         (Split(["a"], [["x"]]), "out", "excel", "unknown format 'excel': choose one of"),
-        (Split(["a"], [["x"]]), "there", "csv", "exists already"),
+        (Split(["a"], [["x"]]), "there", "csv", "already exists: choose another path"),
     ],
 )
 def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path, data, target, form, message):
@@ -144,7 +149,7 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path, data, targ
 
 def test_one_file_for_several_splits_is_refused(tmp_path):
     one = Split(["a"], [["x"]])
-    with pytest.raises(TreetopError, match="one file for 2 splits"):
+    with pytest.raises(TreetopError, match="a single file cannot hold 2 splits"):
         convert(Dataset("x", {"train": one, "test": one}), tmp_path / "a.csv")
 
 
@@ -170,7 +175,7 @@ def test_frames_of_pandas_polars_arrow_and_dictionaries():
     assert list(both.splits) == ["train", "test"]
     with pytest.raises(TreetopError, match=r"row 0: 'id' is not a text"):
         open_data(made[1], "id")
-    with pytest.raises(TreetopError, match="give a path or a frame"):
+    with pytest.raises(TreetopError, match="give a path or a data frame"):
         open_data(3)
 
 

