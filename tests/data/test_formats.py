@@ -30,7 +30,7 @@ def test_text_lines_plain_and_compressed(tmp_path):
     assert open_data(tmp_path / "train.txt").split("train").labels == [["a", "b"], []]
 
 
-def test_tables(tmp_path):
+def test_csv_tsv_and_jsonl(tmp_path):
     write(
         tmp_path,
         train__csv='id,Text,Labels\n1,"a, b\nc",x;y;x\n2,d,\n',
@@ -107,7 +107,7 @@ def test_malformed_data_names_file_line_and_reason(tmp_path, files, name, messag
     assert "\n" not in str(error.value)
 
 
-def test_pecos_folders_that_disagree(tmp_path):
+def test_pecos_matrices_of_different_lengths_are_an_error(tmp_path):
     sp.save_npz(tmp_path / "X.trn.npz", sp.csr_matrix((4, 2)))
     sp.save_npz(tmp_path / "Y.trn.npz", sp.csr_matrix((5, 2)))
     with pytest.raises(TreetopError, match=r"X.trn.npz has 4 rows, but Y.trn.npz has 5"):
@@ -127,7 +127,7 @@ def test_pickled_arrays_are_refused(tmp_path):
         open_data(tmp_path)
 
 
-def test_a_missing_split_or_no_labels():
+def test_a_missing_split_is_an_error():
     with pytest.raises(TreetopError, match="no split test: it has train"):
         open_data_of_one().split("test")
 

@@ -35,14 +35,14 @@ def write(folder, files):
         ),
     ],
 )
-def test_no_split_is_left_out_for_how_it_begins(tmp_path, files, form):
+def test_every_split_is_read_whatever_its_first_line(tmp_path, files, form):
     data = open_data(write(tmp_path / "d", files))
     assert data.format == form
     assert list(data.splits) == ["train", "test"]
 
 
 @pytest.mark.parametrize("text", ["__label__x foo", "12:30", "1 2 3", "a\t<b>"])
-def test_labels_beside_texts_decide(tmp_path, text):
+def test_a_file_of_labels_decides_about_the_format(tmp_path, text):
     files = {
         "train.txt": f"{text}\nb\n",
         "train.labels": "one\ntwo\n",
@@ -85,7 +85,7 @@ def test_labels_in_a_field(tmp_path, train, test, labels):
     )
 )
 @pytest.mark.parametrize("form", ["csv", "tsv"])
-def test_any_label_comes_back_from_a_table(tmp_path_factory, form, lines):
+def test_any_label_survives_a_round_trip_through_a_table(tmp_path_factory, form, lines):
     folder = tmp_path_factory.mktemp("t") / "d"
     convert(Dataset("x", {"train": Split(["a"] * len(lines), lines)}), folder, form)
     assert open_data(folder).split("train").labels == lines
@@ -97,7 +97,7 @@ def test_a_first_record_without_labels(tmp_path):
     assert open_data(folder).split("train").labels == [[], ["x", "2"]]
 
 
-def test_missing_values_are_no_labels():
+def test_missing_values_are_not_labels():
     pandas = pytest.importorskip("pandas")
     for kind, values, expected in (
         ("string", ["x", pandas.NA], [["x"], []]),
@@ -124,7 +124,7 @@ def test_classes_without_a_label(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["t.txt.gz", "t.txt.xz", "t.txt.zst"])
-def test_a_file_that_is_not_compressed_at_all(tmp_path, name):
+def test_a_file_with_the_suffix_of_a_compression_it_lacks_is_an_error(tmp_path, name):
     with pytest.raises(TreetopError, match="damaged after line 0"):
         open_data(write(tmp_path / "d", {name: "text\n"}) / name)
 
@@ -149,7 +149,7 @@ def test_stored_zeros_and_repeated_labels(tmp_path):
     assert open_data(tmp_path / "again").label_texts == ["x", "y\nwhy"]
 
 
-def test_splits_by_other_names(tmp_path):
+def test_validation_splits_of_other_libraries_are_named_dev(tmp_path):
     frame = {"text": ["a"], "labels": [["x"]]}
     data = open_data({"train": frame, "validation": frame})
     assert list(data.splits) == ["train", "dev"]
@@ -157,7 +157,7 @@ def test_splits_by_other_names(tmp_path):
         convert(open_data({"train": frame, "unsupervised": frame}), tmp_path / "o", "lf")
 
 
-def test_names_of_labels_that_would_shift(tmp_path):
+def test_label_names_that_would_shift_columns_are_an_error(tmp_path):
     X = sp.csr_matrix(np.eye(2, dtype=np.float32))
     data = Dataset("x", {"train": Split(None, [["x\ny"], ["z"]], X)})
     for form in ("libsvm", "xmlrepo", "xmlrepo-split", "pecos"):
