@@ -86,13 +86,13 @@ def detail_of(table: Table, separator: str | None) -> str:
     elif separator is None:
         parts.append(f"labels in {table.label_column!r}")
     else:
-        parts.append(f"labels in {table.label_column!r} separated by {shown(separator)}")
+        parts.append(f"labels in {table.label_column!r} separated by {separator_name(separator)}")
     if table.delimiter is not None:
-        parts.append(f"columns separated by {shown(table.delimiter)}")
+        parts.append(f"columns separated by {separator_name(table.delimiter)}")
     return ", ".join(parts)
 
 
-def shown(separator: str) -> str:
+def separator_name(separator: str) -> str:
     """A separator as people write it."""
     return "tabs" if separator == "\t" else repr(separator)
 
