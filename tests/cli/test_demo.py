@@ -50,9 +50,9 @@ def test_linear_shows_metrics_costs_records_an_explanation_and_what_is_next(caps
         "P@1",
         "nDCG@5",
         "recall@10",
-        "seconds to train",
-        "MB on disk",
-        "ms per text, in a batch",
+        "training time (s)",
+        "size on disk (MB)",
+        "per text in a batch (ms)",
     ):
         assert f"\n{row} " in shown
     # Every record is a database: right, and marked with an asterisk because this is no terminal.
@@ -132,7 +132,7 @@ def test_serve_trains_once_and_reuses_the_model_while_its_origin_is_the_same(
     monkeypatch.setattr(demo.os, "execv", stop_here)
     with pytest.raises(StoppedError):
         demo.run_demo(options)
-    assert capsys.readouterr().out.startswith(f"{kept} is kept from an earlier run")
+    assert capsys.readouterr().out == f"Using the model that an earlier run kept in {kept}\n"
     assert (kept / "config.json").stat().st_mtime_ns == written
 
 

@@ -24,7 +24,7 @@ from treetop.cli.train import fit
 from treetop.cli.work import evaluate_split
 from treetop.data import Split
 from treetop.data.convert import convert
-from treetop.data.fairsharing import FairSharing, load_fairsharing
+from treetop.data.fairsharing import FairSharing, load_fairsharing, package_version
 from treetop.errors import TreetopError
 from treetop.explain.explanation import Explanation
 from treetop.model import layout
@@ -74,13 +74,13 @@ def run_demo(options: DemoOptions) -> None:
     With ``--serve``, a model that an earlier run has kept is not trained again.
     """
     check_demo(options)
-    records = load_fairsharing()
     if options.export is not None:
-        export_records(records, options.export)
+        export_records(load_fairsharing(), options.export)
         return
-    if options.serve and (kept := kept_model(options, records.version)) is not None:
-        print(f"{kept} is kept from an earlier run; treetop demo without --serve trains it again")
+    if options.serve and (kept := kept_model(options, package_version())) is not None:
+        print(f"Using the model that an earlier run kept in {kept}")
         serve_model(kept, options.port)
+    records = load_fairsharing()
     say = demo_screen.silent if options.json else demo_screen.say
     say(demo_screen.introduction(records))
     compile_kernels()

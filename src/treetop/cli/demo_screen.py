@@ -19,11 +19,11 @@ HEADINGS = {
 }
 METRICS = {"P@1": "P@1", "P@3": "P@3", "P@5": "P@5", "nDCG@5": "nDCG@5", "R@10": "recall@10"}
 COSTS = {
-    "train_seconds": "seconds to train",
-    "milliseconds_alone": "ms per text, one at a time",
-    "milliseconds_batched": "ms per text, in a batch",
-    "megabytes": "MB on disk",
-    "peak_memory_megabytes": "MB of memory, at most",
+    "train_seconds": "training time (s)",
+    "milliseconds_alone": "one text at a time (ms)",
+    "milliseconds_batched": "per text in a batch (ms)",
+    "megabytes": "size on disk (MB)",
+    "peak_memory_megabytes": "peak memory (MB)",
 }
 GREEN, BOLD, RESET = "\033[32m", "\033[1m", "\033[0m"
 WIDTH = 96
