@@ -111,7 +111,7 @@ def test_extras_refer_to_each_other_by_the_name_of_the_distribution():
 
 def test_all_has_every_extra_but_annif():
     # onnx is part of onnx-export.
-    assert set(EXTRAS) - set(own_extras(OPTIONAL["all"][0])) == {"all", "annif", "onnx"}
+    assert set(EXTRAS) - set(own_extras(OPTIONAL["all"][0])) == {"all", "annif", "demo", "onnx"}
 
 
 def test_documented_commands_install_this_project():
