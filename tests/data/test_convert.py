@@ -42,7 +42,7 @@ documents = st.lists(
 
 @pytest.mark.parametrize("form", OF_TEXTS)
 @given(train=documents, test=documents)
-def test_texts_and_labels_come_back(tmp_path_factory, form, train, test):
+def test_texts_and_labels_survive_a_round_trip(tmp_path_factory, form, train, test):
     folder = tmp_path_factory.mktemp("round") / "data"
     splits = {
         name: Split([text for text, _ in pairs], [labels or ["none"] for _, labels in pairs])
@@ -59,7 +59,7 @@ def test_texts_and_labels_come_back(tmp_path_factory, form, train, test):
 
 @pytest.mark.parametrize("form", ANY_TEXT)
 @given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), min_size=1))
-def test_any_text_comes_back(tmp_path_factory, form, text):
+def test_any_text_survives_a_round_trip(tmp_path_factory, form, text):
     folder = tmp_path_factory.mktemp("round") / "data"
     convert(Dataset("x", {"train": Split([text, "b"], [["one"], ["two"]])}), folder, form)
     assert list(open_data(folder).split("train").texts) == [text, "b"]
@@ -67,7 +67,7 @@ def test_any_text_comes_back(tmp_path_factory, form, text):
 
 @pytest.mark.parametrize("form", OF_FEATURES)
 @given(seed=st.integers(0, 10_000), rows=st.integers(1, 6))
-def test_features_and_labels_come_back(tmp_path_factory, form, seed, rows):
+def test_features_and_labels_survive_a_round_trip(tmp_path_factory, form, seed, rows):
     folder = tmp_path_factory.mktemp("round") / "data"
     rng = np.random.default_rng(seed)
     X = sp.random(rows, 7, 0.5, "csr", np.float32, rng)
@@ -100,7 +100,7 @@ def test_relevances_and_excluded_pairs_are_kept(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv.gz", "a.jsonl.zst", "a.jsonl.xz", "a.parquet"])
-def test_a_single_file(tmp_path, name):
+def test_a_single_file_survives_a_round_trip(tmp_path, name):
     data = Dataset("x", {"train": Split(["some text", 'with "quotes", and\nlines'], [["a", "b"], []])})
     convert(data, tmp_path / name)
     assert (tmp_path / name).is_file()
@@ -113,28 +113,35 @@ def test_a_single_file(tmp_path, name):
 @pytest.mark.parametrize(
     ("data", "target", "form", "message"),
     [
-        (Split(["a"], [["x\ty"]]), "out", "text-lines", "text-lines cannot hold the label 'x\\ty'"),
-        (Split(["a"], [["x y"]]), "out", "fasttext", "it contains ' '"),
-        (Split(["a"], [["x y"]]), "out", "attentionxml", "it contains ' '"),
-        (Split(["a"], [["x>y"]]), "out", "annif", "it contains '>'"),
-        (Split(["a"], [["x\ny"]]), "out", "fasttext", "it contains '\\n'"),
-        (Split(["a"], [["x"]]), "out.csv", "jsonl", "its name does not say jsonl: call it out.jsonl"),
+        (Split(["a"], [["x\ty"]]), "out", "text-lines", "text-lines cannot store the label 'x\\ty'"),
+        (Split(["a"], [["x y"]]), "out", "fasttext", "which contains ' '"),
+        (Split(["a"], [["x y"]]), "out", "attentionxml", "which contains ' '"),
+        (Split(["a"], [["x>y"]]), "out", "annif", "which contains '>'"),
+        (Split(["a"], [["x\ny"]]), "out", "fasttext", "which contains '\\n'"),
+        (
+            Split(["a"], [["x"]]),
+            "out.csv",
+            "jsonl",
+            "does not match jsonl: name it out.jsonl",
+        ),
         (Split(["a"], [["x"]]), "out", "bad", "unknown format"),
-        (Split(["a"], None), "out", "fasttext", "fasttext holds labels, and this data has none"),
+        (Split(["a"], None), "out", "fasttext", "fasttext requires labels, but this data has none"),
         (Split(["a"], None), "out", "lf", "the split train has none"),
-        (Split(["a"], [["x"]]), "out", "xmlrepo", "xmlrepo holds features, and this data has texts"),
+        (Split(["a"], [["x"]]), "out", "xmlrepo", "xmlrepo stores features, but this data has texts"),
         (
             Split(None, None, sp.csr_matrix((1, 2)), sp.csr_matrix((1, 2))),
             "out",
             "csv",
-            "a table holds texts, and this data has features only",
+            "a table stores texts, but this data has features only",
         ),
-        (Split(["a"], [["x"]]), "out.csv", "pecos", "pecos is a folder of files: give a folder"),
+        (Split(["a"], [["x"]]), "out.csv", "pecos", "pecos writes several files: give a folder"),
         (Split(["a"], [["x"]]), "out", "excel", "unknown format 'excel': choose one of"),
-        (Split(["a"], [["x"]]), "there", "csv", "exists already"),
+        (Split(["a"], [["x"]]), "there", "csv", "already exists: choose another path"),
     ],
 )
-def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path, data, target, form, message):
+def test_data_that_a_format_cannot_hold_is_an_error_that_leaves_no_file(
+    tmp_path, data, target, form, message
+):
     (tmp_path / "there").mkdir()
     with pytest.raises(TreetopError) as error:
         convert(Dataset("x", {"train": data}), tmp_path / target, form)
@@ -144,11 +151,11 @@ def test_what_cannot_be_written_is_said_and_nothing_is_left(tmp_path, data, targ
 
 def test_one_file_for_several_splits_is_refused(tmp_path):
     one = Split(["a"], [["x"]])
-    with pytest.raises(TreetopError, match="one file for 2 splits"):
+    with pytest.raises(TreetopError, match="a single file cannot hold 2 splits"):
         convert(Dataset("x", {"train": one, "test": one}), tmp_path / "a.csv")
 
 
-def test_every_format_has_a_writer_and_a_line_about_it():
+def test_every_format_has_a_writer_and_a_description():
     from treetop.data.formats import FORMATS
 
     assert len({form.NAME for form in FORMATS}) == len(FORMATS)
@@ -170,7 +177,7 @@ def test_frames_of_pandas_polars_arrow_and_dictionaries():
     assert list(both.splits) == ["train", "test"]
     with pytest.raises(TreetopError, match=r"row 0: 'id' is not a text"):
         open_data(made[1], "id")
-    with pytest.raises(TreetopError, match="give a path or a frame"):
+    with pytest.raises(TreetopError, match="give a path or a data frame"):
         open_data(3)
 
 

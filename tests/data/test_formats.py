@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.data import open_data
-from treetop.data.docstrings import divide
 from treetop.errors import TreetopError
 
 
@@ -31,7 +30,7 @@ def test_text_lines_plain_and_compressed(tmp_path):
     assert open_data(tmp_path / "train.txt").split("train").labels == [["a", "b"], []]
 
 
-def test_tables(tmp_path):
+def test_csv_tsv_and_jsonl(tmp_path):
     write(
         tmp_path,
         train__csv='id,Text,Labels\n1,"a, b\nc",x;y;x\n2,d,\n',
@@ -74,25 +73,29 @@ def test_pecos_folder(tmp_path, rng):
     [
         ({"train__txt": ""}, "", "train.txt: empty file"),
         ({"train__txt": ""}, "train.txt", "train.txt: empty file"),
-        ({"train__txt": "a\nb\n", "train__labels": "x\n"}, "", "1 lines of labels for 2 documents"),
+        (
+            {"train__txt": "a\nb\n", "train__labels": "x\n"},
+            "",
+            "1 lines of labels, but train.txt has 2 documents",
+        ),
         ({"train__txt": b"ok\n\xff\xfe\n", "train__labels": "x\ny\n"}, "", "train.txt:2: not UTF-8"),
         ({"train__txt": "a\0b\n", "train__labels": "x\n"}, "", "train.txt:1: contains a NUL byte"),
         ({"train__txt__xz": b"no archive"}, "", "train.txt.xz: damaged after line 0"),
         ({"train__csv": ""}, "train.csv", "train.csv: empty file"),
         ({"train__csv": "a,b\n1,2\n"}, "", "which column holds the text"),
-        ({"train__csv": "text,labels\nx\n"}, "", "train.csv:2: 1 fields, the header has 2"),
+        ({"train__csv": "text,labels\nx\n"}, "", "train.csv:2: 1 fields, but the header has 2"),
         ({"train__csv": 'text,labels\n"x,y\n'}, "", "train.csv:2: unexpected end of data"),
         ({"train__csv": "text,labels\n"}, "", "train.csv: no records"),
-        ({"train__jsonl": '{"text": "a"}\n{"text": \n'}, "", "train.jsonl:2: not JSON"),
-        ({"train__jsonl": "[1]\n"}, "", "train.jsonl:1: a JSON object is expected"),
+        ({"train__jsonl": '{"text": "a"}\n{"text": \n'}, "", "train.jsonl:2: not valid JSON"),
+        ({"train__jsonl": "[1]\n"}, "", "train.jsonl:1: expected a JSON object"),
         ({"train__jsonl": '{"text": 3, "labels": []}\n'}, "", "train.jsonl:1: 'text' is not a text"),
-        ({"train__txt": "2 3 2\n0 0:1\n"}, "", "train.txt: 1 documents, the header says 2"),
+        ({"train__txt": "2 3 2\n0 0:1\n"}, "", "train.txt: 1 documents, but its header announces 2"),
         ({"train__txt": "1 3 2\n0 0=1\n"}, "", "train.txt:2: expected l1,l2 f:v"),
         ({"train__txt": "2 3 2\n0 0:1\n5 0:1\n"}, "", "train.txt:3: label 5: the header allows 0 to 1"),
         ({"train__txt": "1 3 2\n0 7:1\n"}, "", "train.txt:2: feature 7: the header allows 0 to 2"),
         ({"train__txt": "1 3 2\n0 1:nan\n"}, "", "train.txt:2: a value is NaN"),
         ({"Y__trn__npz": b"junk"}, "", "Y.trn.npz: not a sparse matrix"),
-        ({"picture__png": b"\x89PNG"}, "", "format not recognised. Known are"),
+        ({"picture__png": b"\x89PNG"}, "", "format not recognized; supported are"),
         ({}, "absent", "absent: no such file or folder"),
     ],
 )
@@ -104,13 +107,13 @@ def test_malformed_data_names_file_line_and_reason(tmp_path, files, name, messag
     assert "\n" not in str(error.value)
 
 
-def test_pecos_folders_that_disagree(tmp_path):
+def test_pecos_matrices_of_different_lengths_are_an_error(tmp_path):
     sp.save_npz(tmp_path / "X.trn.npz", sp.csr_matrix((4, 2)))
     sp.save_npz(tmp_path / "Y.trn.npz", sp.csr_matrix((5, 2)))
-    with pytest.raises(TreetopError, match=r"X.trn.npz has 4 rows, Y.trn.npz 5"):
+    with pytest.raises(TreetopError, match=r"X.trn.npz has 4 rows, but Y.trn.npz has 5"):
         open_data(tmp_path)
     (tmp_path / "X.trn.txt").write_text("a\n")
-    with pytest.raises(TreetopError, match=r"X.trn.txt: 1 lines for 5 rows of labels"):
+    with pytest.raises(TreetopError, match=r"X.trn.txt: 1 lines, but Y.trn.npz has 5 rows"):
         open_data(tmp_path)
     sp.save_npz(tmp_path / "Y.trn.npz", sp.csr_matrix((1, 2)))
     (tmp_path / "Y.txt").write_text("one\n")
@@ -124,7 +127,7 @@ def test_pickled_arrays_are_refused(tmp_path):
         open_data(tmp_path)
 
 
-def test_a_missing_split_or_no_labels():
+def test_a_missing_split_is_an_error():
     with pytest.raises(TreetopError, match="no split test: it has train"):
         open_data_of_one().split("test")
 
@@ -135,18 +138,53 @@ def open_data_of_one():
     return Dataset("x", {"train": Split(["a"], None)})
 
 
-def test_a_docstring_is_divided_into_what_it_says_and_its_parameters():
-    text, labels = divide(
-        "f(x, axis)\n--\n\nf(x,\n  axis)\n\nSay something.\n\nParameters\n----------\n"
-        "x, y : int\n    The point.\n"
-        "axis : int, optional\n    It.\n*args\n\nReturns\n-------\nz : float\n    Result.\n"
+@pytest.mark.parametrize(
+    ("name", "content", "detected"),
+    [
+        (
+            "books.csv",
+            "title;subjects\nBread, a history;food|history\n",
+            "csv (texts in 'title', labels in 'subjects' separated by '|', columns separated by ';')",
+        ),
+        (
+            "books.csv",
+            'id,"text",tags\n1,bread; paper,food\n',
+            "csv (texts in 'text', labels in 'tags', columns separated by ',')",
+        ),
+        (
+            "books.tsv",
+            "text\tlabel\nbread, paper\tfood;crafts\n",
+            "tsv (texts in 'text', labels in 'label' separated by ';', columns separated by tabs)",
+        ),
+        (
+            "books.csv",
+            "text\nbread\n",
+            "csv (texts in 'text', no column of labels, columns separated by ',')",
+        ),
+        (
+            "books.jsonl",
+            '{"text": "bread", "labels": ["a", "b"]}\n',
+            "jsonl (texts in 'text', labels in 'labels')",
+        ),
+        ("books.txt", "bread\n", "text-lines"),
+    ],
+)
+def test_a_data_set_says_what_was_detected(tmp_path, name, content, detected):
+    (tmp_path / name).write_text(content)
+    assert open_data(tmp_path / name).detected == detected
+
+
+def test_requested_columns_decide_about_the_delimiter_too(tmp_path):
+    (tmp_path / "a.csv").write_text("first|was gibt's, und was\nbread|food\n")
+    split = open_data(tmp_path / "a.csv", "first", "was gibt's, und was").split("train")
+    assert (split.texts, split.labels) == (["bread"], [["food"]])
+
+
+def test_a_csv_of_unknown_columns_lists_them_and_names_the_option(tmp_path):
+    (tmp_path / "a.csv").write_text("eins;zwei\nbread;food\n")
+    with pytest.raises(TreetopError) as error:
+        open_data(tmp_path / "a.csv")
+    assert str(error.value) == (
+        f"{tmp_path / 'a.csv'}: which column holds the text? Its columns are eins, zwei: "
+        "choose one with --text-column"
     )
-    assert labels == ["x", "y", "axis", "args"]
-    assert text == "Say something. z : float Result."
-
-
-def test_docstrings_are_real_data_without_duplicates(numpy_docs):
-    train, test = numpy_docs.split("train"), numpy_docs.split("test")
-    assert len(train) > 300
-    assert len({label for line in train.labels for label in line}) > 300
-    assert not set(train.texts) & set(test.texts)

@@ -18,7 +18,7 @@ CASES = {
         ),
         (
             {"trn_X_Xf.txt": "2 3\n0:1\n", "trn_X_Y.txt": "1 1\n0:1\n"},
-            "trn_X_Xf.txt: 1 documents, the header says 2",
+            "trn_X_Xf.txt: 1 documents, but its header announces 2",
         ),
         (
             {"trn_X_Xf.txt": "1 3\n5:1\n", "trn_X_Y.txt": "1 1\n0:1\n"},
@@ -27,7 +27,7 @@ CASES = {
         ({"trn_X_Xf.txt": "1 3\n0:x\n", "trn_X_Y.txt": "1 1\n0:1\n"}, "trn_X_Xf.txt:2: a value is NaN"),
         (
             {"trn_X_Xf.txt": "1 3\n0:1\n", "trn_X_Y.txt": "2 1\n0:1\n0:1\n"},
-            "trn_X_Y.txt: 2 documents, trn_X_Xf.txt has 1",
+            "trn_X_Y.txt: 2 documents, but trn_X_Xf.txt has 1",
         ),
         (
             {
@@ -43,7 +43,7 @@ CASES = {
                 "trn_X_Y.txt": "1 1\n0:1\n",
                 "filter_labels_train.txt": "0 7\n",
             },
-            "filter_labels_train.txt:1: document 0, label 7: there are 1 and 1",
+            "filter_labels_train.txt:1: document 0, label 7: the data has 1 documents and 1 labels",
         ),
         (
             {"trn_X_Xf.txt": "1 3\n0:1\n", "trn_X_Y.txt": "1 1\n0:1\n", "Yf.txt": "a\nb\n"},
@@ -51,8 +51,8 @@ CASES = {
         ),
     ],
     "lf": [
-        ({"trn.json": "{\n", "lbl.json": LBL}, "trn.json:1: not JSON"),
-        ({"trn.json": LF + "[]\n", "lbl.json": LBL}, "trn.json:2: a JSON object is expected"),
+        ({"trn.json": "{\n", "lbl.json": LBL}, "trn.json:1: not valid JSON"),
+        ({"trn.json": LF + "[]\n", "lbl.json": LBL}, "trn.json:2: expected a JSON object"),
         (
             {"trn.json": '{"title": "t"}\n', "lbl.json": LBL},
             "trn.json:1: target_ind must be a list of label numbers",
@@ -75,15 +75,15 @@ CASES = {
         ),
         (
             {"trn.json": '{"title": 3, "target_ind": [0]}\n', "lbl.json": LBL},
-            "trn.json:1: title and content must be texts",
+            "trn.json:1: title and content must be strings",
         ),
         ({"trn.json": "\n", "lbl.json": LBL}, "trn.json: no records"),
-        ({"trn.json": LF, "lbl.json": "nothing\n"}, "lbl.json:1: not JSON"),
+        ({"trn.json": LF, "lbl.json": "nothing\n"}, "lbl.json:1: not valid JSON"),
     ],
     "attentionxml": [
         (
             {"train_texts.txt": "a\nb\n", "train_labels.txt": "x\n"},
-            "train_labels.txt: 1 lines of labels for 2 documents in train_texts.txt",
+            "train_labels.txt: 1 lines of labels, but train_texts.txt has 2 documents",
         ),
         ({"train_raw_texts.txt": "", "train_labels.txt": ""}, "train_raw_texts.txt: empty file"),
         (
@@ -100,17 +100,20 @@ CASES = {
         ({"train.libsvm": "1 2:3\n1 2;3\n"}, "train.libsvm:2: expected l1,l2 f:v"),
         ({"train.libsvm": "1 2:abc\n"}, "train.libsvm:1: a value is NaN"),
         ({"train.libsvm": "1 2:3\n-1 2:3\n"}, "train.libsvm:2: expected"),
-        ({"train.libsvm": "1 2:3\n1 99999999999:1\n"}, "train.libsvm:2: a number above 2,147,483,647"),
+        (
+            {"train.libsvm": "1 2:3\n1 99999999999:1\n"},
+            "train.libsvm:2: a number is above 2,147,483,647",
+        ),
         ({"train.libsvm": ""}, "train.libsvm: empty file"),
         ({"train.libsvm.xz": b"none"}, "train.libsvm.xz: damaged after line 0"),
         (
             {"train.libsvm": "1 2:3\n", "labels.txt": "a\na\n"},
-            "labels.txt: the label name 'a' occurs twice",
+            "labels.txt:2: the label name 'a' is also on line 1",
         ),
         ({"train.libsvm": "3 2:3\n", "labels.txt": "a\n"}, "labels.txt: 1 label names for 4 labels"),
     ],
     "fasttext": [
-        ({"train.ft": "__label__ text\n"}, "train.ft:1: __label__ without a name"),
+        ({"train.ft": "__label__ text\n"}, "train.ft:1: __label__ is not followed by a label"),
         ({"train.ft": "text\n"}, "train.ft:1: no line begins with __label__"),
         ({"train.ft": ""}, "train.ft: empty file"),
         ({"train.ft": b"__label__a b\n\xff\n"}, "train.ft:2: not UTF-8"),
@@ -151,7 +154,7 @@ CASES = {
         ({"state.json": '{"_data_files": []}'}, "no records"),
     ],
     "table": [
-        ({"train.tsv": "text\tlabels\na\n"}, "train.tsv:2: 1 fields, the header has 2"),
+        ({"train.tsv": "text\tlabels\na\n"}, "train.tsv:2: 1 fields, but the header has 2"),
         ({"train.tsv": 'text\tlabels\n"a\tb\n'}, "train.tsv:2: unexpected end of data"),
         ({"train.tsv": "one\ttwo\na\tb\n"}, "train.tsv: which column holds the text?"),
         ({"train.tsv": b"text\tlabels\n\xff\tb\n"}, "train.tsv:2: not UTF-8"),

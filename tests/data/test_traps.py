@@ -35,14 +35,14 @@ def write(folder, files):
         ),
     ],
 )
-def test_no_split_is_left_out_for_how_it_begins(tmp_path, files, form):
+def test_every_split_is_read_whatever_its_first_line(tmp_path, files, form):
     data = open_data(write(tmp_path / "d", files))
     assert data.format == form
     assert list(data.splits) == ["train", "test"]
 
 
 @pytest.mark.parametrize("text", ["__label__x foo", "12:30", "1 2 3", "a\t<b>"])
-def test_labels_beside_texts_decide(tmp_path, text):
+def test_a_file_of_labels_decides_about_the_format(tmp_path, text):
     files = {
         "train.txt": f"{text}\nb\n",
         "train.labels": "one\ntwo\n",
@@ -85,7 +85,7 @@ def test_labels_in_a_field(tmp_path, train, test, labels):
     )
 )
 @pytest.mark.parametrize("form", ["csv", "tsv"])
-def test_any_label_comes_back_from_a_table(tmp_path_factory, form, lines):
+def test_any_label_survives_a_round_trip_through_a_table(tmp_path_factory, form, lines):
     folder = tmp_path_factory.mktemp("t") / "d"
     convert(Dataset("x", {"train": Split(["a"] * len(lines), lines)}), folder, form)
     assert open_data(folder).split("train").labels == lines
@@ -97,7 +97,7 @@ def test_a_first_record_without_labels(tmp_path):
     assert open_data(folder).split("train").labels == [[], ["x", "2"]]
 
 
-def test_missing_values_are_no_labels():
+def test_missing_values_are_not_labels():
     pandas = pytest.importorskip("pandas")
     for kind, values, expected in (
         ("string", ["x", pandas.NA], [["x"], []]),
@@ -119,12 +119,12 @@ def test_classes_without_a_label(tmp_path):
         return made.replace_schema_metadata({"huggingface": json.dumps(noted)})
 
     assert open_data(table([0, 1, -1, None])).split("train").labels == [["neg"], ["pos"], [], []]
-    with pytest.raises(TreetopError, match="label 5: there are names for 2 classes"):
+    with pytest.raises(TreetopError, match="label 5: the file has names for 2 classes only"):
         open_data(table([5]))
 
 
 @pytest.mark.parametrize("name", ["t.txt.gz", "t.txt.xz", "t.txt.zst"])
-def test_a_file_that_is_not_compressed_at_all(tmp_path, name):
+def test_a_file_with_the_suffix_of_a_compression_it_lacks_is_an_error(tmp_path, name):
     with pytest.raises(TreetopError, match="damaged after line 0"):
         open_data(write(tmp_path / "d", {name: "text\n"}) / name)
 
@@ -149,23 +149,23 @@ def test_stored_zeros_and_repeated_labels(tmp_path):
     assert open_data(tmp_path / "again").label_texts == ["x", "y\nwhy"]
 
 
-def test_splits_by_other_names(tmp_path):
+def test_validation_splits_of_other_libraries_are_named_dev(tmp_path):
     frame = {"text": ["a"], "labels": [["x"]]}
     data = open_data({"train": frame, "validation": frame})
     assert list(data.splits) == ["train", "dev"]
-    with pytest.raises(TreetopError, match="the split 'unsupervised' has no place"):
+    with pytest.raises(TreetopError, match="the split 'unsupervised' cannot be written"):
         convert(open_data({"train": frame, "unsupervised": frame}), tmp_path / "o", "lf")
 
 
-def test_names_of_labels_that_would_shift(tmp_path):
+def test_label_names_that_would_shift_columns_are_an_error(tmp_path):
     X = sp.csr_matrix(np.eye(2, dtype=np.float32))
     data = Dataset("x", {"train": Split(None, [["x\ny"], ["z"]], X)})
     for form in ("libsvm", "xmlrepo", "xmlrepo-split", "pecos"):
-        with pytest.raises(TreetopError, match="cannot hold the label"):
+        with pytest.raises(TreetopError, match="cannot store the label"):
             convert(data, tmp_path / form, form)
     write(tmp_path / "p", {"X.trn.txt": "a\n", "output-items.txt": "q\nq\n"})
     sp.save_npz(tmp_path / "p" / "Y.trn.npz", sp.csr_matrix([[1.0, 0.0]]))
-    with pytest.raises(TreetopError, match="the label name 'q' occurs twice"):
+    with pytest.raises(TreetopError, match="the label name 'q' is also on line 1"):
         open_data(tmp_path / "p")
 
 
@@ -178,7 +178,7 @@ def test_names_of_files(tmp_path):
 
 
 def test_numbers_too_large_for_a_float32(tmp_path):
-    with pytest.raises(TreetopError, match=r"train.libsvm:2: a value is NaN, infinity"):
+    with pytest.raises(TreetopError, match=r"train.libsvm:2: a value is NaN, infinite"):
         open_data(write(tmp_path / "d", {"train.libsvm": "1 1:1\n1 1:1e39\n\n"}))
     split = open_data(write(tmp_path / "e", {"train.libsvm": "1 1:1\n\n2 1:3\n\n"})).split("train")
     assert len(split) == 2

@@ -50,7 +50,7 @@ def test_train_suggest_eval(project):
 @pytest.mark.parametrize(
     ("name", "message"), [("odd", "beam is -1"), ("kind", "choose xr-linear or xr-transformer")]
 )
-def test_wrong_settings_are_named(project, name, message):
+def test_wrong_settings_are_an_error_without_traceback(project, name, message):
     done = annif(project, "train", name, "train.tsv")
     assert done.returncode != 0
     assert message in done.stderr

@@ -32,7 +32,7 @@ def test_a_linear_model_predicts_the_same(name):
     assert list(model.classes_[:2]) == ["0", "1"]
 
 
-def test_from_texts_with_names_and_after_saving(tmp_path):
+def test_a_linear_model_predicts_from_texts_with_label_names_and_after_saving(tmp_path):
     model = import_model(HERE / "linear", HERE / "words", HERE / "labels.txt")
     assert_same(model.predict_scores(TEXTS, 20), "linear")
     model.save(tmp_path / "m")
@@ -46,7 +46,7 @@ def test_from_texts_with_names_and_after_saving(tmp_path):
     assert treetop.scorer("P@1")(again, TEXTS, truth) == best.count(best[0]) / len(TEXTS)
 
 
-def test_the_vectoriser_is_pecoss_own():
+def test_the_vectorizer_gives_the_features_of_pecos():
     words = read_words(HERE / "words")
     assert abs(words.transform(TEXTS) - sp.load_npz(HERE / "X.npz")).max() < 1e-6
     assert words.transform([]).shape == (0, words.features)
@@ -79,26 +79,26 @@ def broken(tmp_path, name, change):
     [
         ("linear", lambda f: shutil.rmtree(f / "ranker"), "ranker or text_encoder is missing"),
         ("linear", lambda f: (f / "ranker/param.json").unlink(), "param.json: missing"),
-        ("linear", lambda f: (f / "ranker/param.json").write_text("{"), "param.json: not JSON"),
-        ("linear", lambda f: (f / "ranker/param.json").write_text("[]"), "a JSON object is expected"),
+        ("linear", lambda f: (f / "ranker/param.json").write_text("{"), "param.json: not valid JSON"),
+        ("linear", lambda f: (f / "ranker/param.json").write_text("[]"), "expected a JSON object"),
         (
             "linear",
             lambda f: (f / "ranker/param.json").write_text("{}"),
-            "the depth of the model is missing",
+            "depth is missing",
         ),
         ("linear", lambda f: (f / "ranker/1.model/W.npz").unlink(), "W.npz: missing"),
         ("linear", lambda f: (f / "ranker/1.model/C.npz").write_bytes(b"no"), "not a sparse matrix"),
         (
             "linear",
             lambda f: sp.save_npz(f / "ranker/1.model/C.npz", sp.csc_matrix((2, 3))),
-            "C 2 rows",
+            "but C has 2 rows",
         ),
         (
             "linear",
             lambda f: sp.save_npz(f / "ranker/2.model/C.npz", sp.csc_matrix(np.ones((30, 9)))),
-            "one parent",
+            "exactly one parent",
         ),
-        ("transformer", lambda f: shutil.rmtree(f / "concat_model"), "it has no concat_model"),
+        ("transformer", lambda f: shutil.rmtree(f / "concat_model"), "concat_model is missing"),
         (
             "transformer",
             lambda f: (f / "text_encoder/text_encoder/config.json").write_text(
@@ -113,13 +113,13 @@ def broken(tmp_path, name, change):
         ),
     ],
 )
-def test_what_is_no_model_is_named(tmp_path, name, change, message):
+def test_a_damaged_model_is_an_error_that_names_the_file(tmp_path, name, change, message):
     with pytest.raises(TreetopError) as error:
         import_model(broken(tmp_path, name, change), HERE / "words")
     assert message in str(error.value)
 
 
-def test_what_does_not_belong_together_is_named(tmp_path):
+def test_parts_that_do_not_fit_together_are_an_error(tmp_path):
     with pytest.raises(TreetopError, match="no such folder"):
         import_model(tmp_path / "absent")
     with pytest.raises(TreetopError, match=r"give the folder of its TF-IDF \(--words\)"):
@@ -139,17 +139,17 @@ def test_what_does_not_belong_together_is_named(tmp_path):
         path = folder / "0.base" / "vectorizer" / "tfidf-model.txt"
         path.write_text(path.read_text().replace("\t2\t", "\t3\t", 1))
 
-    with pytest.raises(TreetopError, match=r"tfidf-model.txt:\d+: not a line of PECOS's TF-IDF"):
+    with pytest.raises(TreetopError, match=r"tfidf-model.txt:\d+: not a line of a PECOS TF-IDF model"):
         import_model(HERE / "linear", broken(tmp_path / "b", "words", shorter))
 
 
 def test_params_become_settings(tmp_path):
-    found = read_params(HERE / "xlinear-params.json")
-    assert found.model == "xr-linear"
-    assert found.settings["lambda_"] == 0.5
-    assert not found.settings["cost_sensitive"]
-    assert found.settings["alpha"] == 1.0
-    assert found.settings["score_transform"] == "l3-hinge"
+    imported = read_params(HERE / "xlinear-params.json")
+    assert imported.model == "xr-linear"
+    assert imported.settings["lambda_"] == 0.5
+    assert not imported.settings["cost_sensitive"]
+    assert imported.settings["alpha"] == 1.0
+    assert imported.settings["score_transform"] == "l3-hinge"
     params = json.loads((HERE / "xtransformer-params.json").read_text())
     matcher = params["train_params"]["matcher_params_chain"]
     matcher |= {"max_active_matching_labels": 5, "learning_rat": 1.0}
@@ -160,24 +160,24 @@ def test_params_become_settings(tmp_path):
     params["train_params"]["matcher_params_chain"] = steps
     path = tmp_path / "params.json"
     path.write_text(json.dumps(params))
-    found = read_params(path)
-    assert found.model == "xr-transformer"
-    assert found.settings["tune_shortlist"] == "beam"
-    assert not found.settings["cost_sensitive"]
-    assert found.settings["tune_cost_sensitive"] == bool(matcher["cost_sensitive_ranker"])
+    imported = read_params(path)
+    assert imported.model == "xr-transformer"
+    assert imported.settings["tune_shortlist"] == "beam"
+    assert not imported.settings["cost_sensitive"]
+    assert imported.settings["tune_cost_sensitive"] == bool(matcher["cost_sensitive_ranker"])
     params["train_params"]["ranker_params"]["rel_mode"] = "induce"
     path.write_text(json.dumps(params))
     assert read_params(path).settings["cost_sensitive"]
-    assert found.settings["budget"] == "300/400 steps"
-    assert found.settings["batch"] == 256
+    assert imported.settings["budget"] == "300/400 steps"
+    assert imported.settings["batch"] == 256
     chain = "train_params.matcher_params_chain."
-    assert found.ignored[chain + "max_active_matching_labels"] == "it has no effect in PECOS either"
-    assert "drops it" in found.ignored[chain + "learning_rat"]
+    assert imported.ignored[chain + "max_active_matching_labels"] == "it has no effect in PECOS either"
+    assert "silently ignores it" in imported.ignored[chain + "learning_rat"]
     for content, message in (
         ('{"a": 1}', "train_params is missing"),
         (
             '{"train_params": {"hlm_args": {"neg_mining_chain": "x"}}}',
-            "neg_mining_chain is 'x': not understood",
+            "neg_mining_chain is 'x', which treetop does not support",
         ),
     ):
         path.write_text(content)
@@ -185,13 +185,13 @@ def test_params_become_settings(tmp_path):
             read_params(path)
 
 
-def test_the_command(tmp_path, capsys):
+def test_the_import_command(tmp_path, capsys):
     from treetop.cli.exchange import import_from_pecos
 
     import_from_pecos(HERE / "linear", tmp_path / "m", HERE / "words", HERE / "labels.txt")
     assert "30 labels, predicts from texts" in capsys.readouterr().out
     import_from_pecos(HERE / "xlinear-params.json", tmp_path / "mine.json", None, None)
-    said = capsys.readouterr()
-    assert "left out train_params.mode: no counterpart" in said.err
+    printed = capsys.readouterr()
+    assert "left out train_params.mode: no counterpart" in printed.err
     model = treetop.XRLinear.from_preset(str(tmp_path / "mine.json"))
     assert model.beam == 20

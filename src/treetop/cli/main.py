@@ -10,7 +10,7 @@ from typing import Annotated, Optional, TextIO
 import typer
 
 from treetop.cli.data import data_app
-from treetop.cli.options import EvaluateOptions, TrainOptions, options_from
+from treetop.cli.options import DemoOptions, EvaluateOptions, TrainOptions, options_from
 from treetop.errors import TreetopError
 from treetop.runtime.extras import namesake_warning, require
 from treetop.serve.options import ServiceOptions
@@ -33,16 +33,12 @@ TestData = Annotated[
 
 
 @app.command("demo")
-def demo_command(
-    output: Annotated[
-        Optional[Path], typer.Option("-o", "--output", help="Keep the model in this folder.")
-    ] = None,
-    linear: Annotated[bool, typer.Option("--linear", help="Only XRLinear: needs no torch.")] = False,
-) -> None:
-    """The whole story on data that needs no download."""
+@options_from(DemoOptions)
+def demo_command(options: DemoOptions) -> None:
+    """Train, compare and explain models on 4,000 records of scientific databases."""
     from treetop.cli.demo import run_demo
 
-    run_demo(output, linear)
+    run_demo(options)
 
 
 @app.command("train")

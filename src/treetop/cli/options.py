@@ -60,6 +60,30 @@ class EvaluateOptions:
         check_fields(self)
 
 
+@dataclass(frozen=True)
+class DemoOptions:
+    """Options of `treetop demo`."""
+
+    linear: bool = documented(False, "Train XRLinear only, which requires no torch.")
+    fine_tune: bool | None = documented(
+        None,
+        "Also fine-tune the encoder; by default only on a GPU.",
+        flags=("--fine-tune/--no-fine-tune",),
+    )
+    output: Path | None = documented(None, "Save the best model here too.", flags=("-o", "--output"))
+    serve: bool = documented(
+        False, "Open the web page on the best model; a model kept from an earlier run is reused."
+    )
+    port: int = documented(8000, "Port of the web page.", at_least=0, below=65536)
+    export: Path | None = documented(
+        None, "Write the records to this new folder, a CSV file per split, and stop."
+    )
+    json: bool = documented(False, "Print the results as JSON.")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 def options_from(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
     """Call a command's function with an instance of `kind`, whose documented fields typer reads."""
     hints = get_type_hints(kind)

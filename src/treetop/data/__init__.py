@@ -1,4 +1,4 @@
-"""The field's file formats, recognised by what is in a file or folder."""
+"""Readers and writers of file formats, which are detected by content."""
 
 from treetop.data.dataset import Dataset, Split
 from treetop.data.read import open_data

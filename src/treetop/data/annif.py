@@ -1,6 +1,6 @@
-"""Annif's corpora: short texts as TSV (``text ⇥ <uri> <uri>``), full texts as a folder of files.
+"""Annif corpora: short texts as TSV (``text ⇥ <uri> <uri>``), full texts as a folder of files.
 
-A vocabulary beside them (``<uri> ⇥ label`` a line) gives the labels their names.
+A vocabulary in the same folder (one ``<uri> ⇥ label`` per line) names the labels.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 
 from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find_file, if_any_fits, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.files import find_file, lines_of, open_bytes, plain_name, split_files, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
 
 NAME = "annif"
-ABOUT = "Annif: TSV with text and <uri> <uri>, or a folder with a .txt and a .tsv or .key a document"
+ABOUT = "Annif: TSV with text and <uri> <uri>, or a folder with a .txt and a .tsv or .key per document"
 SHORT_TEXT = re.compile(r"[^\t]*\t\s*<[^>\t]+>(\s+<[^>\t]+>)*\s*")
 VOCABULARY = re.compile(r"<([^>\t]+)>\t([^\t]+)(\t.*)?")
 URIS = re.compile(r"<([^>\t]+)>")
@@ -23,16 +23,17 @@ VOCABULARIES = ("vocabulary.tsv", "vocab.tsv", "subjects.tsv")
 
 
 def short_texts(path: Path) -> dict[str, Path]:
-    """Files of short texts in a folder, or the file itself as ``train``."""
-    if path.is_file():
-        fits = plain_name(path).endswith(".tsv") and SHORT_TEXT.fullmatch(first_line(path))
-        return {"train": path} if fits else {}
-    found = {name: find_file(path, f"{name}.tsv") for name in SPLITS}
-    return if_any_fits(found, lambda file: bool(short_texts(file)))
+    """Files of short texts by split."""
+    return split_files(path, lambda name: [f"{name}.tsv"], starts_with_short_text)
+
+
+def starts_with_short_text(path: Path) -> bool:
+    """Whether the first line of a TSV file is a text and URIs in angle brackets."""
+    return plain_name(path).endswith(".tsv") and bool(SHORT_TEXT.fullmatch(first_line(path)))
 
 
 def full_texts(path: Path) -> dict[str, Path]:
-    """Folders of full texts: the splits of a folder, or the folder itself as ``train``."""
+    """Folders of full texts by split; a folder without splits is ``train``."""
     if not path.is_dir():
         return {}
     found = {name: path / name for name in SPLITS if holds_documents(path / name)}
@@ -40,16 +41,17 @@ def full_texts(path: Path) -> dict[str, Path]:
 
 
 def holds_documents(folder: Path) -> bool:
-    """Whether most texts of a folder have a file of subjects of the same name."""
+    """Whether at least half of the texts in a folder have a file of subjects of the same name."""
     texts = list(folder.glob("*.txt")) if folder.is_dir() else []
     named_as_splits = any(text.stem in SPLITS for text in texts)
-    return not named_as_splits and 0 < len(texts) <= 2 * sum(1 for t in texts if subject_file(t))
+    with_subjects = sum(subject_file(text) is not None for text in texts)
+    return not named_as_splits and 0 < len(texts) <= 2 * with_subjects
 
 
 def subject_file(text: Path) -> Path | None:
-    """The file of subjects that belongs to a text."""
-    found = (text.with_suffix(ending) for ending in (".tsv", ".key"))
-    return next((path for path in found if path.is_file()), None)
+    """The file of subjects of a text, if it has one."""
+    candidates = (text.with_suffix(suffix) for suffix in (".tsv", ".key"))
+    return next((path for path in candidates if path.is_file()), None)
 
 
 def matches(path: Path) -> bool:
@@ -58,7 +60,7 @@ def matches(path: Path) -> bool:
 
 
 def read(path: Path, _: Columns) -> Dataset:
-    """All splits that are there, with names from a vocabulary if there is one."""
+    """Read all splits, with label names from the vocabulary if there is one."""
     names = read_vocabulary(path if path.is_dir() else path.parent)
     if files := short_texts(path):
         splits = {name: read_short(file, names) for name, file in files.items()}
@@ -68,22 +70,22 @@ def read(path: Path, _: Columns) -> Dataset:
 
 
 def read_vocabulary(folder: Path) -> dict[str, str]:
-    """Names by URI. Of two URIs with the same name, the second keeps its URI as name."""
+    """Label names by URI. If two URIs have the same name, the second one is named by its URI."""
     path = find_file(folder, *VOCABULARIES)
     names: dict[str, str] = {}
     taken: set[str] = set()
     for number, line in enumerate(lines_of(path) if path else (), start=1):
-        found = VOCABULARY.fullmatch(line)
-        if found is None:
+        entry = VOCABULARY.fullmatch(line)
+        if entry is None:
             raise TreetopError(f"{path}:{number}: expected <uri>, a tab and a label")
-        uri, label = found[1], found[2]
+        uri, label = entry[1], entry[2]
         names[uri] = uri if label in taken else label
         taken.add(names[uri])
     return names
 
 
 def read_short(path: Path, names: dict[str, str]) -> Split:
-    """Texts and labels of one file."""
+    """Read texts and labels of one file."""
     texts, labels = [], []
     for number, line in enumerate(lines_of(path), start=1):
         text, tab, uris = line.partition("\t")
@@ -99,19 +101,19 @@ def read_short(path: Path, names: dict[str, str]) -> Split:
 
 
 def read_full(folder: Path, names: dict[str, str]) -> Split:
-    """Texts and subjects of a folder, in the order of the files' names."""
+    """Read texts and subjects of a folder, in the order of file names."""
     texts, labels = [], []
     for path in sorted(folder.glob("*.txt")):
         subjects = subject_file(path)
         if subjects is None:
-            raise TreetopError(f"{path}: has no file of subjects (.tsv or .key) beside it")
+            raise TreetopError(f"{path}: has no file of subjects (.tsv or .key) of the same name")
         texts.append(read_text(path))
         labels.append(read_subjects(subjects, names))
     return Split(texts, labels)
 
 
 def read_text(path: Path) -> str:
-    """A whole file."""
+    """Read a whole file as text."""
     with open_bytes(path) as file:
         try:
             return file.read().decode("utf-8").removeprefix("\ufeff")
@@ -120,24 +122,24 @@ def read_text(path: Path) -> str:
 
 
 def read_subjects(path: Path, names: dict[str, str]) -> list[str]:
-    """Subjects of one document: ``<uri> ⇥ label`` (.tsv), or a label a line (.key)."""
-    found = []
+    """Read the subjects of one document: a ``<uri> ⇥ label`` (.tsv) or a label (.key) per line."""
+    subjects = []
     for number, line in enumerate(lines_of(path), start=1):
         if not line.strip():
             continue
         if path.suffix == ".key":
-            found.append(line.strip())
+            subjects.append(line.strip())
             continue
         entry = URIS.match(line)
         if entry is None:
             raise TreetopError(f"{path}:{number}: expected <uri>, a tab and a label")
         label = line[entry.end() :].strip()
-        found.append(names.get(entry[1], label or entry[1]))
-    return list(dict.fromkeys(found))
+        subjects.append(names.get(entry[1], label or entry[1]))
+    return list(dict.fromkeys(subjects))
 
 
 def write(dataset: Dataset, folder: Path) -> None:
-    """Short texts of each split; a label's name stands in the place of its URI."""
+    """Write short texts, one file per split, with label names in place of URIs."""
     for name, split in dataset.splits.items():
         labels = labels_of(split, dataset.label_names, NAME)
         check_characters(labels, NAME, "<>\t\n\r")

@@ -1,4 +1,4 @@
-"""AttentionXML's folders: ``train_raw_texts.txt`` (or ``train_texts.txt``) and ``train_labels.txt``."""
+"""AttentionXML folders: ``train_raw_texts.txt`` (or ``train_texts.txt``) and ``train_labels.txt``."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ SHORT = {"train": "train", "dev": "valid", "test": "test"}
 
 
 def texts_file(folder: Path, short: str) -> Path | None:
-    """The raw texts if they are there, else the texts cut into words."""
+    """The file of raw texts if there is one, else that of tokenized texts."""
     return find_file(folder, f"{short}_raw_texts.txt", f"{short}_texts.txt")
 
 
 def matches(path: Path) -> bool:
-    """Whether a folder holds this format."""
+    """Whether a folder is of this format."""
     return path.is_dir() and any(texts_file(path, short) for short in SHORT.values())
 
 
 def read(path: Path, _: Columns) -> Dataset:
-    """All splits that are there."""
+    """Read all splits."""
     splits = {}
     for name, short in SHORT.items():
         texts = texts_file(path, short)
@@ -37,7 +37,7 @@ def read(path: Path, _: Columns) -> Dataset:
 
 
 def write(dataset: Dataset, folder: Path) -> None:
-    """Raw texts and labels of each split."""
+    """Write a file of raw texts and a file of labels per split."""
     for name, split in dataset.splits.items():
         labels = labels_of(split, dataset.label_names, NAME)
         check_characters(labels, NAME, " \t\n\r\v\f\u2028")

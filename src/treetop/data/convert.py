@@ -1,4 +1,4 @@
-"""From one format to another."""
+"""Convert data from one format to another."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from treetop.errors import TreetopError
 from treetop.runtime.files import replacing_folder
 
 Writer = Callable[[Dataset, Path], None]
-# A table's writer serves three formats.
+# One writer serves all formats of tables.
 WRITERS: dict[str, Writer] = {form.NAME: form.write for form in FORMATS if form is not tables} | {
     kind: partial(tables.write, ending=f".{kind}") for kind in ("csv", "tsv", "jsonl")
 }
-# Formats of which one file can stand alone.
+# Formats that can be a single file.
 FILES = ("csv", "tsv", "jsonl", columnar.NAME)
 # Formats in which a line break ends a document.
 LINES = ("text-lines", "attentionxml", "fasttext", "annif", "pecos")
 
 
 def form_of(target: Path, asked: str | None) -> str:
-    """The format asked for, or the one that the target's name says; a folder is of text lines."""
+    """The requested format, by default the one of the target's suffix, or text lines for a folder."""
     if asked is not None:
         if asked not in WRITERS:
             raise TreetopError(f"unknown format {asked!r}: choose one of {', '.join(WRITERS)}")
@@ -36,40 +36,37 @@ def form_of(target: Path, asked: str | None) -> str:
 
 
 def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
-    """Write a data set to a new folder or file; the format it was written in."""
+    """Write a data set to a new folder or file, and return the name of the format used."""
     check_absent(target)
     form = form_of(target, form)
     for name in dataset.splits:
         if name not in SPLITS:
-            raise TreetopError(f"the split {name!r} has no place: splits are {', '.join(SPLITS)}")
+            raise TreetopError(f"the split {name!r} cannot be written: splits are {', '.join(SPLITS)}")
     single = plain_name(target).endswith(tuple(f".{kind}" for kind in FILES))
     if single and form not in FILES:
-        raise TreetopError(f"{target}: {form} is a folder of files: give a folder")
+        raise TreetopError(f"{target}: {form} writes several files: give a folder")
     if single and not plain_name(target).endswith(f".{form}"):
-        raise TreetopError(f"{target}: its name does not say {form}: call it {target.stem}.{form}")
+        raise TreetopError(f"{target}: the suffix does not match {form}: name it {target.stem}.{form}")
     if single and len(dataset.splits) > 1:
         raise TreetopError(
-            f"{target}: one file for {len(dataset.splits)} splits ({', '.join(dataset.splits)}): "
-            f"give a folder and --to {form}"
+            f"{target}: a single file cannot hold {len(dataset.splits)} splits "
+            f"({', '.join(dataset.splits)}): give a folder and --to {form}"
         )
     with replacing_folder(target, check_absent) as folder:
-        if single:
-            WRITERS[form](dataset, folder / target.name)
-        else:
-            WRITERS[form](dataset, folder)
+        WRITERS[form](dataset, folder / target.name if single else folder)
     if single:
         unwrap(target)
     return form
 
 
 def check_absent(target: Path) -> None:
-    """Raise if there is anything at `target`, be it a link to nothing."""
+    """Raise if `target` exists, even as a dangling symbolic link."""
     if os.path.lexists(target):
-        raise TreetopError(f"{target}: exists already: choose another place")
+        raise TreetopError(f"{target}: already exists: choose another path")
 
 
 def unwrap(target: Path) -> None:
-    """Put the one file of a folder in the folder's place."""
+    """Replace a folder by the one file in it."""
     inner = target.with_name(f".{target.name}.whole")
     target.rename(inner)
     (inner / target.name).rename(target)

@@ -1,9 +1,9 @@
-"""What every reader returns and every writer takes."""
+"""The data set that every reader returns and every writer takes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ SPLITS = ("train", "dev", "test")
 
 
 class Columns(NamedTuple):
-    """Which columns of a table hold texts and labels; None: guess."""
+    """The columns of a table that hold texts and labels; None: choose by name."""
 
     text: str | None = None
     labels: str | None = None
@@ -25,10 +25,12 @@ class Columns(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """Documents, as texts or as features, with their labels, as names or as a matrix.
+    """Documents as texts or features, with labels as names or as a matrix.
 
-    `excluded`: pairs of document and label that are left out of scoring (LF sets: a page's link to
-    itself).
+    `texts` or `X`, a sparse matrix of shape (N, d), holds the documents. `labels`, lists of names, or
+    `Y`, a sparse matrix of shape (N, L), holds their labels; neither is set for unlabelled documents.
+    `excluded`, of the shape of `Y`, marks pairs of document and label that are left out of evaluation,
+    such as links of a page to itself in LF data sets.
     """
 
     texts: Sequence[str] | None
@@ -39,24 +41,24 @@ class Split:
 
     @property
     def documents(self) -> Sequence[str] | sp.csr_matrix | None:
-        """What an estimator's `fit` and `predict` take."""
+        """Texts or features, as `fit` and `predict` take them."""
         return self.texts if self.texts is not None else self.X
 
     @property
     def given_labels(self) -> list[list[str]] | sp.csr_matrix | None:
-        """Labels in the form they came in, as `fit` takes them; None if there are none."""
+        """Lists of names or a matrix, as `fit` takes them; None for unlabelled documents."""
         return self.labels if self.labels is not None else self.Y
 
     @property
     def has_labels(self) -> bool:
-        """Whether there are labels in either form."""
+        """Whether the documents have labels in either form."""
         return self.given_labels is not None
 
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])  # type: ignore[union-attr]
 
     def named_labels(self, names: Sequence[str] | None) -> list[list[str]]:
-        """Labels as lists of names, whatever form they came in."""
+        """Labels as lists of names; columns of a matrix without `names` are named by their numbers."""
         if self.labels is not None:
             return self.labels
         if self.Y is None:
@@ -68,15 +70,25 @@ class Split:
 
 @dataclass(frozen=True)
 class Dataset:
-    """The splits of a data set. `label_texts`: what labels say of themselves, in the names' order."""
+    """The splits of a data set, and the format they were read from.
+
+    `label_names` are the names of the columns of `Y`, `label_texts` the labels' own texts in the same
+    order. `detail` says what the reader had to detect, such as columns and separators.
+    """
 
     format: str
     splits: dict[str, Split]
     label_names: list[str] | None = None
     label_texts: list[str] | None = None
+    detail: str = ""
+
+    @property
+    def detected(self) -> str:
+        """The format with the reader's detail, on one line: ``csv (texts in 'title', …)``."""
+        return f"{self.format} ({self.detail})" if self.detail else self.format
 
     def split(self, *names: str) -> Split:
-        """The first split of these names that exists."""
+        """The first of the named splits that exists."""
         for name in names:
             if name in self.splits:
                 return self.splits[name]
@@ -85,41 +97,45 @@ class Dataset:
         )
 
     def with_matrices(self) -> Dataset:
-        """The same with labels as Y, one column a name for all splits."""
+        """A copy with labels as matrices whose columns are the same names in every split."""
         if all(split.labels is None for split in self.splits.values()):
             width = max((s.Y.shape[1] for s in self.splits.values() if s.Y is not None), default=0)
             names = self.label_names or [str(number) for number in range(width)]
-            return Dataset(self.format, self.splits, names, self.label_texts)
+            return replace(self, label_names=names)
         named = {n: s.named_labels(self.label_names) for n, s in self.splits.items() if s.has_labels}
         vocabulary = vocabulary_of([line for lines in named.values() for line in lines])
         splits = {
-            name: Split(
-                split.texts, None, split.X, vocabulary.encode(named[name]) if name in named else None
+            name: replace(
+                split,
+                labels=None,
+                Y=vocabulary.encode(named[name]) if name in named else None,
+                excluded=None,  # its columns were those of the former Y
             )
             for name, split in self.splits.items()
         }
-        return Dataset(self.format, splits, vocabulary.names)
+        return Dataset(self.format, splits, vocabulary.names, detail=self.detail)
 
     def same_width(self) -> Dataset:
-        """The same with as many columns of X, and of Y, in every split; of Y at least one a name."""
+        """A copy whose splits agree in the width of X and Y; Y has at least a column per label name."""
 
         def widen(kind: str, split: Split) -> sp.csr_matrix | None:
             widths = [m.shape[1] for s in self.splits.values() if (m := getattr(s, kind)) is not None]
             width = max(*widths, len(self.label_names or ()) if kind == "Y" else 0, 0)
-            made = getattr(split, kind)
-            if made is None or made.shape[1] == width:
-                return made
-            return sp.csr_matrix((made.data, made.indices, made.indptr), shape=(made.shape[0], width))
+            matrix = getattr(split, kind)
+            if matrix is None or matrix.shape[1] == width:
+                return matrix
+            cells = (matrix.data, matrix.indices, matrix.indptr)
+            return sp.csr_matrix(cells, shape=(matrix.shape[0], width))
 
         splits = {
-            name: Split(one.texts, one.labels, widen("X", one), widen("Y", one), one.excluded)
-            for name, one in self.splits.items()
+            name: replace(split, X=widen("X", split), Y=widen("Y", split))
+            for name, split in self.splits.items()
         }
-        return Dataset(self.format, splits, self.label_names, self.label_texts)
+        return replace(self, splits=splits)
 
 
 def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
-    """Y without stored zeros; a label given twice counts once, with the larger relevance."""
+    """Y without stored zeros; of duplicate entries the one with the larger relevance is kept."""
     cells = sp.coo_matrix(Y)
     order = np.lexsort((-cells.data, cells.col, cells.row))
     row, column, value = cells.row[order], cells.col[order], cells.data[order]
@@ -130,9 +146,12 @@ def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def check_label_names(path: Path | None, names: list[str], labels: int) -> None:
-    """Raise unless there is a name for every label, and no name twice."""
+    """Raise unless the file has one name per line for every label, and no name twice."""
     if len(names) != labels:
-        raise TreetopError(f"{path}: {len(names):,} label names for {labels:,} labels")
-    if len(set(names)) != len(names):
-        found, counts = np.unique(names, return_counts=True)
-        raise TreetopError(f"{path}: the label name {str(found[counts > 1][0])!r} occurs twice")
+        raise TreetopError(
+            f"{path}: {len(names):,} label names for {labels:,} labels: it must have one name per line"
+        )
+    first_lines: dict[str, int] = {}
+    for number, name in enumerate(names, start=1):
+        if (first := first_lines.setdefault(name, number)) != number:
+            raise TreetopError(f"{path}:{number}: the label name {name!r} is also on line {first}")

@@ -1,4 +1,4 @@
-"""Public data sets: download that goes on where it broke off, and safe unpacking."""
+"""Public data sets: resumable download, checksums, safe extraction."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from treetop.errors import TreetopError
 
-# The sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
+# The data sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
 ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
 NAMES = ("eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m")
 BLOCK = 1 << 20
@@ -25,9 +25,10 @@ LARGEST_UNPACKED = 200 << 30
 def get_dataset(
     name: str, folder: Path, address: str = ARCHIVE, advance: Callable[[int, int], object] | None = None
 ) -> Path:
-    """Download and unpack a set into `folder`/`name`; what is there already is kept.
+    """Download and extract a data set to `folder`/`name`, unless that exists.
 
-    An archive `name`.tar.gz that is in `folder` already is used and kept.
+    An archive `name`.tar.gz that is already in `folder` is used and kept. `advance` is called with the
+    bytes received so far and the bytes expected (0: unknown).
     """
     if name not in NAMES:
         raise TreetopError(f"unknown data set {name!r}: choose one of {', '.join(NAMES)}")
@@ -45,9 +46,9 @@ def get_dataset(
         download(address, archive, advance)
     if not matches_published_sum(archive, address):
         if not fetched:
-            raise TreetopError(f"{archive}: its checksum is not the published one: move it away")
+            raise TreetopError(f"{archive}: checksum differs from the published one: move or delete it")
         archive.unlink()
-        raise TreetopError(f"{address}: its checksum is not the published one: deleted, try again")
+        raise TreetopError(f"{address}: checksum differs from the published one; deleted: try again")
     unpack_archive(archive, target)
     if fetched:
         archive.unlink()
@@ -55,37 +56,37 @@ def get_dataset(
 
 
 def download(address: str, target: Path, advance: Callable[[int, int], object] | None = None) -> None:
-    """Fetch a file. A part that an earlier try has left is continued."""
+    """Download a file, continuing a partial download of an earlier call."""
     part = target.with_name(target.name + ".part")
     have = part.stat().st_size if part.exists() else 0
     try:
         request = urllib.request.Request(address, headers={"Range": f"bytes={have}-"} if have else {})
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            if have and answer.status != 206:
-                have = 0  # the server cannot continue: begin again
-            expected = have + int(answer.headers.get("Content-Length", 0))
+        with urllib.request.urlopen(request, timeout=60) as response:
+            if have and response.status != 206:
+                have = 0  # the server cannot resume: start over
+            expected = have + int(response.headers.get("Content-Length", 0))
             with part.open("ab" if have else "wb") as file:
-                while block := answer.read(BLOCK):
+                while block := response.read(BLOCK):
                     file.write(block)
                     have += len(block)
                     if advance:
                         advance(have, expected)
     except urllib.error.HTTPError as error:
         if error.code != 416:  # 416: nothing is left to fetch
-            raise TreetopError(f"{address}: the server answers {error.code} {error.reason}") from None
+            raise TreetopError(f"{address}: HTTP {error.code} {error.reason}") from None
         expected = have
     except ValueError:
-        raise TreetopError(f"{address}: not an address: it begins with https://") from None
+        raise TreetopError(f"{address}: not a URL: it must begin with https://") from None
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "reason", error)
-        raise TreetopError(f"{address}: cannot be fetched ({reason}): try again, it goes on") from None
+        raise TreetopError(f"{address}: download failed ({reason}): run again to resume") from None
     if expected and have != expected:
-        raise TreetopError(f"{address}: {have:,} of {expected:,} bytes came: try again, it goes on")
+        raise TreetopError(f"{address}: {have:,} of {expected:,} bytes received: run again to resume")
     part.replace(target)
 
 
 def matches_published_sum(archive: Path, address: str) -> bool:
-    """Whether the archive has the SHA-1 that its server publishes, as archive.org does, if it does."""
+    """Whether the archive has the SHA-1 that its server, like archive.org, publishes, if any."""
     published = published_sum(address)
     if published is None:
         return True
@@ -97,21 +98,21 @@ def matches_published_sum(archive: Path, address: str) -> bool:
 
 
 def published_sum(address: str) -> str | None:
-    """SHA-1 from ``/metadata/ITEM`` for a file at ``/download/ITEM/…``; None if there is none."""
+    """The SHA-1 that ``/metadata/ITEM`` lists for a file at ``/download/ITEM/…``; None without one."""
     server, found, path = address.partition("/download/")
     item, _, name = path.partition("/")
     if not found:
         return None
     try:
-        with urllib.request.urlopen(f"{server}/metadata/{item}", timeout=60) as answer:
-            files = json.load(answer)["files"]
+        with urllib.request.urlopen(f"{server}/metadata/{item}", timeout=60) as response:
+            files = json.load(response)["files"]
         return next((str(one["sha1"]) for one in files if one.get("name") == name), None)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return None
 
 
 def unpack_archive(archive: Path, target: Path) -> None:
-    """Unpack the one folder of an archive that is named like `target`, or its only folder."""
+    """Extract the folder of an archive that is named like `target`, or its only folder."""
     work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         with tarfile.open(archive) as opened:
@@ -122,7 +123,7 @@ def unpack_archive(archive: Path, target: Path) -> None:
                 check_member(archive, member)
                 size += member.size
                 if size > LARGEST_UNPACKED:
-                    raise TreetopError(f"{archive}: unpacks to more than {LARGEST_UNPACKED >> 30} GiB")
+                    raise TreetopError(f"{archive}: extracts to more than {LARGEST_UNPACKED >> 30} GiB")
                 opened.extract(member, work, set_attrs=False)
         inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
         folders = [path for path in work.iterdir() if path.is_dir()]
@@ -130,15 +131,13 @@ def unpack_archive(archive: Path, target: Path) -> None:
         chosen.chmod(0o755)
         chosen.rename(target)
     except (tarfile.TarError, EOFError, OSError) as error:
-        raise TreetopError(
-            f"{archive}: not a readable archive ({error}): delete it and try again"
-        ) from None
+        raise TreetopError(f"{archive}: damaged archive ({error}): delete it and try again") from None
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
 def check_member(archive: Path, member: tarfile.TarInfo) -> None:
-    """Raise if a member is anything but a plain file or folder below the target."""
+    """Raise unless a member is a regular file or folder below the target."""
     path = PurePosixPath(member.name)
     if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
-        raise TreetopError(f"{archive}: contains {member.name!r}, which is not safe to unpack")
+        raise TreetopError(f"{archive}: contains {member.name!r}, which is not safe to extract")

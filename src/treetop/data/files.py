@@ -1,4 +1,4 @@
-"""Opening and writing files: compression by the name, lines with good errors."""
+"""Open, read and write files: compression by file name, lines, and errors with line numbers."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from treetop.data.dataset import SPLITS
 from treetop.errors import TreetopError
 from treetop.runtime.extras import require
 
@@ -17,17 +18,17 @@ BLOCK = 8 << 20
 
 
 def zstandard() -> Any:
-    """The package that reads .zst files."""
+    """The package that reads and writes .zst files."""
     return require(".zst files", "data", "zstandard")
 
 
 def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
-    """A file for reading or writing; .xz, .gz and .zst are handled on the way."""
+    """Open a file for reading or writing, compressed if its name ends in .xz, .gz or .zst."""
     try:
         if path.suffix == ".xz":
             return lzma.open(path, mode)  # type: ignore[return-value]
         if path.suffix == ".gz":
-            # No time in the header: the same data gives the same file.
+            # Without a time stamp in the header, the same data gives the same file.
             return gzip.GzipFile(path, mode, mtime=0)  # type: ignore[return-value]
         if path.suffix == ".zst":
             return zstandard().open(path, mode)  # type: ignore[no-any-return]
@@ -37,7 +38,7 @@ def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
 
 
 def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines of a file, some megabytes at a time, with the number of the first line."""
+    """Yield blocks of whole lines, some megabytes each, with the number of their first line."""
     number, rest = 1, []
     with open_bytes(path) as file:
         while block := read_block(file, path, number):
@@ -45,16 +46,16 @@ def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
             if not cut:
                 rest.append(block)
                 continue
-            made = b"".join((*rest, block[:cut]))
+            lines = b"".join((*rest, block[:cut]))
             rest = [block[cut:]]
-            yield number, made
-            number += made.count(b"\n")
+            yield number, lines
+            number += lines.count(b"\n")
     if last := b"".join(rest):
         yield number, last
 
 
 def read_block(file: IO[bytes], path: Path, number: int, size: int | None = None) -> bytes:
-    """The next `size` bytes, a block if None; a damaged archive is an error that names the file."""
+    """Read up to `size` bytes, by default a block; name the file if its compression is damaged."""
     try:
         return file.read(BLOCK if size is None else size)
     except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
@@ -66,11 +67,11 @@ def read_block(file: IO[bytes], path: Path, number: int, size: int | None = None
 
 
 def lines_of(path: Path) -> Iterator[str]:
-    """Lines of a UTF-8 file without their ends. Only a line feed ends a line."""
+    """Yield the lines of a UTF-8 file without line ends. Only LF and CRLF end a line."""
     for number, block in blocks_of(path):
         if b"\0" in block:
             line = number + block[: block.index(b"\0")].count(b"\n")
-            raise TreetopError(f"{path}:{line}: contains a NUL byte: is it a text file?")
+            raise TreetopError(f"{path}:{line}: contains a NUL byte: expected a text file in UTF-8")
         try:
             text = block.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -88,14 +89,14 @@ def lines_of(path: Path) -> Iterator[str]:
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:
-    """Write lines, compressed by the name."""
+    """Write lines to a file, compressed if its name says so."""
     with open_bytes(path, "wb") as file:
         for line in lines:
             file.write(line.encode("utf-8") + b"\n")
 
 
 def find_file(folder: Path, *stems: str) -> Path | None:
-    """The first existing file of these names, plain or compressed."""
+    """The first of the named files that exists, plain or compressed."""
     for stem in stems:
         for ending in ENDINGS:
             path = folder / (stem + ending)
@@ -104,12 +105,21 @@ def find_file(folder: Path, *stems: str) -> Path | None:
     return None
 
 
-def if_any_fits(files: dict[str, Path | None], fits: Callable[[Path], bool]) -> dict[str, Path]:
-    """The files of all splits if one of them fits: a split is never left out for how it begins."""
-    there = {name: file for name, file in files.items() if file is not None}
-    return there if any(fits(file) for file in there.values()) else {}
+def split_files(
+    path: Path, stems: Callable[[str], Iterable[str]], fits: Callable[[Path], bool]
+) -> dict[str, Path]:
+    """Files by split: those of a folder, or a single file as ``train``; empty if none of them fits.
+
+    `stems` gives the possible file names of a split. One file that fits is enough: whether a split is
+    read must not depend on its first lines.
+    """
+    if path.is_file():
+        return {"train": path} if fits(path) else {}
+    found = {name: find_file(path, *stems(name)) for name in SPLITS}
+    files = {name: file for name, file in found.items() if file is not None}
+    return files if any(map(fits, files.values())) else {}
 
 
 def plain_name(path: Path) -> str:
-    """The file's name in small letters, without the ending of its compression."""
+    """The file name in lower case, without the suffix of its compression."""
     return (path.stem if path.suffix in ENDINGS[1:] else path.name).lower()

@@ -1,7 +1,7 @@
-"""All formats, in the order they are asked whether they know a path.
+"""All formats, in the order in which they are tried.
 
 A format is a module with NAME, ABOUT, `matches(path)`, `read(path, columns)` and `write(dataset,
-path)`. Those with names or contents of their own come first.
+path)`. Formats with distinctive file names or contents come first.
 """
 
 from types import ModuleType

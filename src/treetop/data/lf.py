@@ -1,9 +1,9 @@
-"""LF sets: ``trn.json``, ``tst.json`` with title, content and target_ind, ``lbl.json`` with titles."""
+"""LF data sets: ``trn.json``, ``tst.json`` (title, content, target_ind), ``lbl.json`` (titles)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,23 +12,23 @@ import scipy.sparse as sp
 
 from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find_file, write_lines
-from treetop.data.holding import texts_of
+from treetop.data.holding import label_matrix_of, texts_of
 from treetop.data.pairs import as_short
 from treetop.data.tables import Record, json_records
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
 
 NAME = "lf"
-ABOUT = "an LF set: trn.json and tst.json (title, content, target_ind), lbl.json"
+ABOUT = "an LF data set: trn.json and tst.json (title, content, target_ind), lbl.json"
 
 
 def matches(path: Path) -> bool:
-    """Whether a folder holds this format."""
+    """Whether a folder is of this format."""
     return path.is_dir() and any(find_file(path, f"{short}.json") for short in SHORT.values())
 
 
 def read(path: Path, _: Columns) -> Dataset:
-    """All splits that are there; labels are named by their titles."""
+    """Read all splits; labels are named by their titles."""
     label_file = find_file(path, "lbl.json")
     records = list(json_records(label_file)) if label_file else []
     names = unique([title_of(record) or str(number) for number, (_, record) in enumerate(records)])
@@ -38,47 +38,44 @@ def read(path: Path, _: Columns) -> Dataset:
         file = find_file(path, f"{short}.json")
         if file is not None:
             splits[name] = read_records(file, len(names) if label_file else None)
-    made = Dataset(NAME, splits, names or None, texts or None).same_width()
+    dataset = Dataset(NAME, splits, names or None, texts or None).same_width()
     filtered = {
         name: replace(split, excluded=read_filter(path, name, split.Y.shape))
-        for name, split in made.splits.items()
+        for name, split in dataset.splits.items()
         if split.Y is not None
     }
-    return replace(made, splits=filtered)
+    return replace(dataset, splits=filtered)
 
 
 def unique(names: list[str]) -> list[str]:
-    """Names that differ: one that came before gets its number behind it."""
-    seen: set[str] = set()
-    made = []
+    """Names made distinct: the number of the label is appended to a name that is taken."""
+    distinct: dict[str, None] = {}
     for number, name in enumerate(names):
-        one = name if name not in seen else f"{name} ({number})"
-        seen.add(one)
-        made.append(one)
-    return made
+        distinct[name if name not in distinct else f"{name} ({number})"] = None
+    return list(distinct)
 
 
 def title_of(record: Record) -> str:
-    """A record's title on one line, if it has one."""
+    """The title of a record on one line; empty without one."""
     return " ".join(str(record.get("title") or "").split())
 
 
 def text_of(path: Path | None, number: int, record: Record) -> str:
-    """Title and content of a record."""
+    """Title and content of a record as one text."""
     parts = [part for key in ("title", "content") if (part := record.get(key))]
     texts = [part for part in parts if isinstance(part, str)]
     if len(texts) < len(parts):
-        raise TreetopError(f"{path}:{number}: title and content must be texts")
+        raise TreetopError(f"{path}:{number}: title and content must be strings")
     return "\n".join(texts)
 
 
 def read_records(path: Path, labels: int | None) -> Split:
-    """One split, with relevances if it has them."""
+    """Read one split, with relevances if it has them."""
     texts, ids, values, ends = [], [], [], [0]
     for number, record in json_records(path):
         texts.append(text_of(path, number, record))
-        found, relevance = targets(path, number, record, labels)
-        ids += found
+        columns, relevance = targets(path, number, record, labels)
+        ids += columns
         values += relevance
         ends.append(len(ids))
     if not texts:
@@ -91,52 +88,50 @@ def read_records(path: Path, labels: int | None) -> Split:
 def targets(
     path: Path, number: int, record: Record, labels: int | None
 ) -> tuple[list[int], list[float]]:
-    """Labels and relevances of a record."""
-    found = record.get("target_ind")
-    if not isinstance(found, list) or not all(type(one) is int and one >= 0 for one in found):
+    """Label numbers and relevances of a record."""
+    columns = record.get("target_ind")
+    if not isinstance(columns, list) or not all(type(one) is int and one >= 0 for one in columns):
         raise TreetopError(f"{path}:{number}: target_ind must be a list of label numbers")
-    if labels is not None and any(one >= labels for one in found):
-        raise TreetopError(f"{path}:{number}: label {max(found)}: lbl.json has {labels:,} labels")
-    relevance = record.get("target_rel", [1.0] * len(found))
-    if not isinstance(relevance, list) or len(relevance) != len(found):
+    if labels is not None and any(one >= labels for one in columns):
+        raise TreetopError(f"{path}:{number}: label {max(columns)}: lbl.json has {labels:,} labels")
+    relevance = record.get("target_rel", [1.0] * len(columns))
+    if not isinstance(relevance, list) or len(relevance) != len(columns):
         raise TreetopError(f"{path}:{number}: target_rel must have as many entries as target_ind")
     try:
-        return found, [float(one) for one in relevance]
+        return columns, [float(one) for one in relevance]
     except (TypeError, ValueError):
         raise TreetopError(f"{path}:{number}: target_rel must hold numbers") from None
 
 
 def write(dataset: Dataset, folder: Path) -> None:
-    """A file for each split and one of labels."""
+    """Write one file per split and one of labels."""
     dataset = dataset.with_matrices()
     for name, split in dataset.splits.items():
-        if split.Y is None:
-            raise TreetopError(f"{NAME} holds labels, and the split {name} has none")
-        write_lines(folder / f"{SHORT[name]}.json", records_of(split))
+        Y = label_matrix_of(split, name, NAME)
+        write_lines(folder / f"{SHORT[name]}.json", records_of(texts_of(split, NAME), Y))
         write_filter(folder, name, split)
     names = dataset.label_names or []
-    says = dataset.label_texts or names
-    lines = (label_record(n, *both) for n, both in enumerate(zip(names, says, strict=True)))
+    labels = zip(names, dataset.label_texts or names, strict=True)
+    lines = (label_record(number, name, text) for number, (name, text) in enumerate(labels))
     write_lines(folder / "lbl.json", lines)
 
 
 def label_record(number: int, name: str, text: str) -> str:
-    """A line of lbl.json; what a label says beside its name is its content."""
-    made = {"uid": str(number), "title": name}
+    """A line of lbl.json; the text of a label without its name is the content."""
+    record = {"uid": str(number), "title": name}
     content = text.removeprefix(name).removeprefix("\n")
-    return json.dumps(made | ({"content": content} if content else {}), ensure_ascii=False)
+    return json.dumps(record | ({"content": content} if content else {}), ensure_ascii=False)
 
 
-def records_of(split: Split) -> Iterator[str]:
-    """Lines of JSON; a text is kept whole as the content."""
-    assert split.Y is not None
-    for number, text in enumerate(texts_of(split, NAME)):
-        a, b = split.Y.indptr[number : number + 2]
+def records_of(texts: Sequence[str], Y: sp.csr_matrix) -> Iterator[str]:
+    """Yield one JSON line per document, with the whole text as the content."""
+    for number, text in enumerate(texts):
+        start, end = Y.indptr[number : number + 2]
         record = {
             "uid": str(number),
             "title": "",
             "content": text,
-            "target_ind": split.Y.indices[a:b].tolist(),
-            "target_rel": as_short(split.Y.data[a:b]),
+            "target_ind": Y.indices[start:end].tolist(),
+            "target_rel": as_short(Y.data[start:end]),
         }
         yield json.dumps(record, ensure_ascii=False)

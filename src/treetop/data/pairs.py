@@ -1,4 +1,4 @@
-"""Sparse text, ``l1,l2 f:v f:v …`` a line: what XMLRepo's and libsvm's files have in common."""
+"""Sparse text, one ``l1,l2 f:v f:v …`` per line, as in files of XMLRepo and libsvm."""
 
 from __future__ import annotations
 
@@ -17,15 +17,19 @@ from treetop.runtime import parallel
 
 REASONS = {
     pairs.SHAPE: "expected {form}",
-    pairs.NUMBER: "a value is NaN, infinity or no number",
-    pairs.RANGE: "a number above 2,147,483,647",
+    pairs.NUMBER: "a value is NaN, infinite or not a number",
+    pairs.RANGE: "a number is above 2,147,483,647",
 }
 NEWLINE, COMMA, COLON = b"\n,:"
-LONGEST_LOOK = 1 << 20
+LOOKED_AT = 1 << 20  # bytes of a file that decide about its format
 
 
 class Rows(NamedTuple):
-    """Lines as two ragged arrays: where each line ends, numbers, and values of the features."""
+    """Lines of sparse text as ragged arrays.
+
+    `labels` and `features` are int32 numbers, `values` the float32 values of the features.
+    `label_ends` and `feature_ends`, int64 of shape (N,), say where the entries of each line end.
+    """
 
     labels: np.ndarray
     label_ends: np.ndarray
@@ -35,18 +39,20 @@ class Rows(NamedTuple):
 
 
 def read_rows(path: Path, with_labels: bool, header: bool, threads: int | None = None) -> Rows:
-    """All lines of a file, after its header if it has one."""
+    """Read all lines of a file in parallel, after its header if it has one."""
     count = parallel.thread_count(threads)
     form = "l1,l2 f:v f:v …" if with_labels else "f:v f:v …"
     blocks = without_header(blocks_of(path)) if header else blocks_of(path)
-    made: list[Rows] = []
-    while some := list(islice(blocks, 2 * count)):
-        made += parallel.run(lambda block, _: parse_block(path, *block, with_labels, form), some, count)
-    return join(made)
+    parts: list[Rows] = []
+    while batch := list(islice(blocks, 2 * count)):
+        parts += parallel.run(
+            lambda block, _: parse_block(path, *block, with_labels, form), batch, count
+        )
+    return join(parts)
 
 
 def without_header(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
-    """Blocks without the first line of the first."""
+    """Yield blocks without the first line of the file."""
     for number, block in blocks:
         if number > 1:
             yield number, block
@@ -55,7 +61,7 @@ def without_header(blocks: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, b
 
 
 def parse_block(path: Path, number: int, block: bytes, with_labels: bool, form: str) -> Rows:
-    """Some lines; `number` is that of the first."""
+    """Parse a block of lines; `number` is the line number of the first."""
     text = np.frombuffer(block if block.endswith(b"\n") else block + b"\n", np.uint8)
     sizes = {byte: int(np.count_nonzero(text == byte)) for byte in (NEWLINE, COMMA, COLON)}
     lines, most_labels = sizes[NEWLINE], sizes[NEWLINE] + sizes[COMMA] if with_labels else 0
@@ -75,7 +81,7 @@ def parse_block(path: Path, number: int, block: bytes, with_labels: bool, form: 
 
 
 def join(parts: list[Rows]) -> Rows:
-    """Blocks one after the other."""
+    """Concatenate the rows of consecutive blocks."""
     if not parts:
         nothing = np.empty(0, np.int64)
         return Rows(nothing, nothing, nothing, nothing.astype(np.float32), nothing)
@@ -93,12 +99,12 @@ def join(parts: list[Rows]) -> Rows:
 def features_in(
     path: Path, rows: Rows, width: int | None = None, what: str = "feature"
 ) -> sp.csr_matrix:
-    """X of what was read; `width` is what the file's header allows, None: as wide as needed."""
+    """X of the rows; `width` is the header's number of features, None: as wide as needed."""
     return sparse_matrix(path, (rows.values, rows.features, rows.feature_ends), width, what)
 
 
 def labels_in(path: Path, rows: Rows, width: int | None = None) -> sp.csr_matrix:
-    """Y of the label numbers; one given twice counts once."""
+    """Y of the rows, 1 for every label however often it is listed."""
     ones = np.ones(rows.labels.size, np.float32)
     Y = sparse_matrix(path, (ones, rows.labels, rows.label_ends), width, "label")
     Y.data[:] = 1.0
@@ -108,7 +114,7 @@ def labels_in(path: Path, rows: Rows, width: int | None = None) -> sp.csr_matrix
 def sparse_matrix(
     path: Path, cells: tuple[np.ndarray, np.ndarray, np.ndarray], width: int | None, what: str
 ) -> sp.csr_matrix:
-    """CSR of values, columns, and where each row ends; a column beyond the width is an error."""
+    """CSR matrix of values, columns and row ends; a column beyond the width is an error."""
     values, ids, ends = cells
     largest = int(ids.max()) if ids.size else -1
     if width is not None and largest >= width:
@@ -122,14 +128,14 @@ def sparse_matrix(
 
 
 def first_lines(path: Path, count: int = 1) -> list[str]:
-    """The first lines of a file, of a very long one its beginning; none if it is no readable text."""
+    """The first lines of a file, the beginning of a very long one; none if it cannot be read."""
     try:
         with open_bytes(path) as file:
-            start = read_block(file, path, 1, LONGEST_LOOK)
-    except TreetopError:  # whoever reads the file says what is wrong with it
+            start = read_block(file, path, 1, LOOKED_AT)
+    except TreetopError:  # the reader of the format will report the error
         return []
     whole, _, rest = start.rpartition(b"\n")
-    if len(start) < LONGEST_LOOK:
+    if len(start) < LOOKED_AT:
         whole = start
     elif not whole:
         whole = rest.rpartition(b" ")[0]
@@ -137,26 +143,22 @@ def first_lines(path: Path, count: int = 1) -> list[str]:
 
 
 def first_line(path: Path) -> str:
-    """The first line, without blanks around it."""
+    """The first line without surrounding whitespace."""
     return (first_lines(path) or [""])[0].strip()
 
 
 def sparse_lines(features: sp.csr_matrix, labels: sp.csr_matrix | None) -> Iterator[str]:
-    """Lines of sparse text; values are written so that they are read back the same."""
+    """Yield lines of sparse text, whose values are read back as the same float32."""
     for row in range(features.shape[0]):
-        a, b = features.indptr[row : row + 2]
-        words = [
-            f"{column}:{value!r}"
-            for column, value in zip(
-                features.indices[a:b].tolist(), as_short(features.data[a:b]), strict=True
-            )
-        ]
+        start, end = features.indptr[row : row + 2]
+        columns, values = features.indices[start:end].tolist(), as_short(features.data[start:end])
+        words = [f"{column}:{value!r}" for column, value in zip(columns, values, strict=True)]
         if labels is not None:
-            a, b = labels.indptr[row : row + 2]
-            words.insert(0, ",".join(map(str, labels.indices[a:b].tolist())))
+            start, end = labels.indptr[row : row + 2]
+            words.insert(0, ",".join(map(str, labels.indices[start:end].tolist())))
         yield " ".join(words)
 
 
 def as_short(values: np.ndarray) -> list[float]:
-    """The shortest decimal numbers that become the same float32 again."""
+    """Floats with the shortest decimal notation that gives the same float32."""
     return [float(str(value)) for value in np.asarray(values, np.float32)]

@@ -1,4 +1,4 @@
-"""Which reader a file, a folder or a frame needs."""
+"""Read a file, a folder or a frame with the reader of its format, which is detected."""
 
 from __future__ import annotations
 
@@ -14,12 +14,25 @@ from treetop.errors import TreetopError
 def open_data(
     data: object, text_column: str | None = None, labels_column: str | None = None
 ) -> Dataset:
-    """Read a data set: a path in any supported format, or a frame of pandas, polars or Arrow."""
+    """Read a data set in any supported format.
+
+    Parameters
+    ----------
+    data : str, Path or frame
+        A file or folder, or a table in memory: pandas, polars, Arrow, a dictionary of lists.
+    text_column, labels_column : str, optional
+        Names of the columns of a table; by default they are chosen by name.
+
+    Returns
+    -------
+    Dataset
+        Its splits, and in `detected` the format that was recognized.
+    """
     columns = Columns(text_column, labels_column)
     if not isinstance(data, str | Path):
         if frames.is_frame(data):
             return frames.read_frames(data, columns)
-        raise TreetopError(f"data of type {type(data).__name__}: give a path or a frame")
+        raise TreetopError(f"data is of type {type(data).__name__}: give a path or a data frame")
     path = Path(data)
     if not path.exists():
         raise TreetopError(f"{path}: no such file or folder")
@@ -29,7 +42,7 @@ def open_data(
                 raise TreetopError(f"{path}: empty file")
     for form in (textlines, *FORMATS) if textlines.is_certain(path) else FORMATS:
         if form.matches(path):
-            made: Dataset = form.read(path, columns)
-            return made
+            dataset: Dataset = form.read(path, columns)
+            return dataset
     known = "; ".join(form.ABOUT for form in FORMATS)
-    raise TreetopError(f"{path}: format not recognised. Known are: {known}")
+    raise TreetopError(f"{path}: format not recognized; supported are {known}")

@@ -1,4 +1,4 @@
-"""CSV, TSV and JSONL with a column of texts and one of labels, guessed by name."""
+"""CSV, TSV and JSONL files with a column of texts and a column of labels."""
 
 from __future__ import annotations
 
@@ -11,63 +11,122 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find_file, lines_of, open_bytes, plain_name, write_lines
+from treetop.data.dataset import Columns, Dataset, Split
+from treetop.data.files import lines_of, open_bytes, plain_name, split_files, write_lines
 from treetop.data.holding import texts_of
+from treetop.data.pairs import first_line
 from treetop.errors import TreetopError
 
 NAME = "table"
-ABOUT = "CSV, TSV or JSONL with a column of texts and one of labels"
+ABOUT = "CSV, TSV or JSONL with a column of texts and a column of labels"
 
 TEXT_NAMES = ("text", "content", "document", "body", "abstract", "description", "title")
 LABEL_NAMES = ("labels", "label", "tags", "tag", "subjects", "subject", "categories", "category")
-ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson")
-SEPARATORS = ("\t", ";", "|", ",")
+SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson")
+DELIMITERS = (",", ";", "\t", "|")  # of columns, in CSV files
+SEPARATORS = ("\t", ";", "|", ",")  # of labels within a field
 
 Record = dict[str, object]  # values by column
 
 
-class Raw(NamedTuple):
-    """Texts of a split and its fields of labels, if there are any."""
+class Table(NamedTuple):
+    """Texts and undivided labels of one split, and what was detected to find them.
+
+    `labels` and `label_column` are None if the table has no labels. `delimiter` is None unless the
+    table is a CSV file.
+    """
 
     texts: list[str]
     labels: list[object] | None
+    text_column: str
+    label_column: str | None
+    delimiter: str | None = None
+
+
+def table_files(path: Path) -> dict[str, Path]:
+    """Files by split: ``train.csv`` and so on of a folder, or a single file as ``train``."""
+    return split_files(
+        path,
+        lambda name: [name + suffix for suffix in SUFFIXES],
+        lambda file: plain_name(file).endswith(SUFFIXES),
+    )
 
 
 def matches(path: Path) -> bool:
     """Whether a file, or the files of a folder, are of this format."""
-    if path.is_dir():
-        return bool(split_files(path))
-    return plain_name(path).endswith(ENDINGS)
-
-
-def split_files(folder: Path) -> dict[str, Path]:
-    """train.csv and so on of a folder."""
-    found = {name: find_file(folder, *(name + ending for ending in ENDINGS)) for name in SPLITS}
-    return {name: path for name, path in found.items() if path is not None}
+    return bool(table_files(path))
 
 
 def read(path: Path, columns: Columns) -> Dataset:
-    """One file as the split ``train``, or the splits of a folder."""
-    files = split_files(path) if path.is_dir() else {"train": path}
+    """Read a file as the split ``train``, or all splits of a folder."""
+    files = table_files(path)
     kind = plain_name(next(iter(files.values()))).rsplit(".", 1)[1]
-    return Dataset(kind, with_labels({n: read_table(file, columns) for n, file in files.items()}))
+    return dataset_of(kind, {name: read_table(file, columns) for name, file in files.items()})
 
 
-def read_table(path: Path, columns: Columns) -> Raw:
-    """Texts and labels of one file, labels as they stand there."""
-    records = list(json_records(path) if is_json(path) else csv_records(path))
+def dataset_of(form: str, tables: dict[str, Table]) -> Dataset:
+    """Tables as a data set, with labels divided at the same separator in all of them."""
+    fields = [value for table in tables.values() for value in table.labels or ()]
+    separator = guess_separator(fields)
+    splits = {}
+    for name, table in tables.items():
+        labels = table.labels
+        lines = None if labels is None else [field_labels(value, separator) for value in labels]
+        splits[name] = Split(table.texts, lines)
+    first = next(iter(tables.values()))
+    divided = any(isinstance(value, str) and separator in value for value in fields)
+    return Dataset(form, splits, detail=detail_of(first, separator if divided else None))
+
+
+def detail_of(table: Table, separator: str | None) -> str:
+    """The columns and separators that were detected, as users should be told."""
+    parts = [f"texts in {table.text_column!r}"]
+    if table.label_column is None:
+        parts.append("no column of labels")
+    elif separator is None:
+        parts.append(f"labels in {table.label_column!r}")
+    else:
+        parts.append(f"labels in {table.label_column!r} separated by {separator_name(separator)}")
+    if table.delimiter is not None:
+        parts.append(f"columns separated by {separator_name(table.delimiter)}")
+    return ", ".join(parts)
+
+
+def separator_name(separator: str) -> str:
+    """A separator as people write it."""
+    return "tabs" if separator == "\t" else repr(separator)
+
+
+def read_table(path: Path, columns: Columns) -> Table:
+    """Read the texts and the undivided labels of one file."""
+    delimiter = None if is_json(path) else delimiter_of(path, columns)
+    records = list(json_records(path) if delimiter is None else csv_records(path, delimiter))
     if not records:
         raise TreetopError(f"{path}: no records")
     names = list(dict.fromkeys(name for _, record in records for name in record))
     text, labels = choose_columns(path, names, columns)
-    texts = [as_text(path, number, record, text) for number, record in records]
-    return Raw(texts, None if labels is None else [record.get(labels) for _, record in records])
+    texts = [text_in(path, number, record, text) for number, record in records]
+    fields = None if labels is None else [record.get(labels) for _, record in records]
+    return Table(texts, fields, text, labels, delimiter)
 
 
 def is_json(path: Path) -> bool:
-    """Whether a file has a JSON object a line."""
+    """Whether a file has one JSON object per line, by its name."""
     return plain_name(path).endswith((".jsonl", ".ndjson", ".json"))
+
+
+def delimiter_of(path: Path, columns: Columns) -> str:
+    """The delimiter that finds the most known column names in the header, else the most columns."""
+    if plain_name(path).endswith(".tsv"):
+        return "\t"
+    known = {name.lower() for name in (*columns, *TEXT_NAMES, *LABEL_NAMES) if name}
+    header = first_line(path)
+
+    def fit(delimiter: str) -> tuple[int, int]:
+        names = next(csv.reader([header], delimiter=delimiter), [])
+        return sum(name.lower() in known for name in names), len(names)
+
+    return max(DELIMITERS, key=fit)
 
 
 def choose_columns(path: Path | str, names: list[str], columns: Columns) -> tuple[str, str | None]:
@@ -78,39 +137,27 @@ def choose_columns(path: Path | str, names: list[str], columns: Columns) -> tupl
     return text, choose_column(path, names, columns.labels, LABEL_NAMES, "labels")
 
 
-def with_labels(splits: dict[str, Raw]) -> dict[str, Split]:
-    """Splits with their labels cut at what separates them, the same in all of them."""
-    separator = guess_separator(v for raw in splits.values() for v in raw.labels or ())
-    return {
-        name: Split(
-            raw.texts, None if raw.labels is None else [field_labels(v, separator) for v in raw.labels]
-        )
-        for name, raw in splits.items()
-    }
-
-
 def choose_column(
-    path: Path | str, columns: list[str], asked: str | None, usual: tuple[str, ...], role: str
+    path: Path | str, columns: list[str], requested: str | None, usual: tuple[str, ...], role: str
 ) -> str:
-    """The column asked for, or the one whose name is usual."""
-    if asked is not None:
-        if asked not in columns:
-            raise TreetopError(f"{path}: no column {asked!r}: there are {', '.join(columns)}")
-        return asked
+    """The requested column, or the first whose name is usual for its role."""
+    if requested is not None:
+        if requested not in columns:
+            raise TreetopError(f"{path}: no column {requested!r}; its columns are {', '.join(columns)}")
+        return requested
     for name in usual:
         for column in columns:
             if column.lower() == name:
                 return column
     raise TreetopError(
-        f"{path}: which column holds the {role}? There are {', '.join(columns)}; "
-        f"name it with --{role}-column"
+        f"{path}: which column holds the {role}? Its columns are {', '.join(columns)}: "
+        f"choose one with --{role}-column"
     )
 
 
-def csv_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Records of a CSV or TSV file with the line they end on."""
+def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a CSV or TSV file with the number of the line they end on."""
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
-    delimiter = "\t" if plain_name(path).endswith(".tsv") else ","
     lines = (line + "\n" for line in lines_of(path))
     reader = csv.reader(lines, delimiter=delimiter, strict=True)
     try:
@@ -123,7 +170,7 @@ def csv_records(path: Path) -> Iterator[tuple[int, Record]]:
                 continue  # an empty line
             if len(row) != len(header):
                 raise TreetopError(
-                    f"{path}:{reader.line_num}: {len(row)} fields, the header has {len(header)}"
+                    f"{path}:{reader.line_num}: {len(row)} fields, but the header has {len(header)}"
                 )
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
@@ -131,21 +178,21 @@ def csv_records(path: Path) -> Iterator[tuple[int, Record]]:
 
 
 def json_records(path: Path) -> Iterator[tuple[int, Record]]:
-    """Records of a file with a JSON object a line."""
+    """Yield the JSON objects of a file, one per line, with their line numbers."""
     for number, line in enumerate(lines_of(path), start=1):
         if not line.strip():
             continue
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise TreetopError(f"{path}:{number}: not JSON ({error})") from None
+            raise TreetopError(f"{path}:{number}: not valid JSON ({error})") from None
         if not isinstance(record, dict):
-            raise TreetopError(f"{path}:{number}: a JSON object is expected")
+            raise TreetopError(f"{path}:{number}: expected a JSON object")
         yield number, record
 
 
-def as_text(path: Path, number: int, record: Record, column: str) -> str:
-    """The text of a record."""
+def text_in(path: Path, number: int, record: Record, column: str) -> str:
+    """The text of a record; an error if the field is missing or is no string."""
     value = record.get(column)
     if not isinstance(value, str):
         raise TreetopError(f"{path}:{number}: {column!r} is not a text")
@@ -153,11 +200,10 @@ def as_text(path: Path, number: int, record: Record, column: str) -> str:
 
 
 def guess_separator(values: Iterable[object]) -> str:
-    """What separates labels in a field: the first of tab, ``;``, ``|``, ``,`` that occurs in any."""
-    found = {
-        one for v in values if isinstance(v, str) and not is_list(v) for one in SEPARATORS if one in v
-    }
-    return next((separator for separator in SEPARATORS if separator in found), "\t")
+    """The separator of labels: the first of tab, ``;``, ``|`` and ``,`` that any field contains."""
+    texts = [value for value in values if isinstance(value, str) and not is_list(value)]
+    present = (one for one in SEPARATORS if any(one in text for text in texts))
+    return next(present, "\t")
 
 
 def is_list(value: str) -> bool:
@@ -166,7 +212,7 @@ def is_list(value: str) -> bool:
 
 
 def field_labels(value: object, separator: str) -> list[str]:
-    """Labels of a field: a list, a list in JSON, or text cut at the separator."""
+    """Labels of a field, each once: a list, a JSON list, or a string divided at the separator."""
     if is_missing(value):
         return []
     if isinstance(value, str) and is_list(value):
@@ -181,7 +227,7 @@ def field_labels(value: object, separator: str) -> list[str]:
 
 
 def is_missing(value: object) -> bool:
-    """Whether a cell is empty: None, not a number, or pandas's mark for it."""
+    """Whether a cell is empty: None, NaN or pandas.NA."""
     return (
         value is None
         or type(value).__name__ == "NAType"
@@ -190,14 +236,14 @@ def is_missing(value: object) -> bool:
 
 
 def as_name(part: object) -> str:
-    """A label's name; a column of whole numbers with gaps came as floats."""
+    """A label as a string; integers arrive as floats if their column has missing values."""
     if isinstance(part, float) and part.is_integer():
         part = int(part)
     return str(part).strip()
 
 
 def write(dataset: Dataset, target: Path, ending: str) -> None:
-    """A file for each split of a folder, or one file; labels as a list (JSONL) or joined by ``;``."""
+    """Write a file per split to a folder, or one file. In CSV and TSV labels are joined by ``;``."""
     if target.is_dir():
         for name, split in dataset.splits.items():
             write_file(split, dataset.label_names, target / (name + ending))
@@ -206,7 +252,7 @@ def write(dataset: Dataset, target: Path, ending: str) -> None:
 
 
 def write_file(split: Split, names: list[str] | None, path: Path) -> None:
-    """Texts and labels of one split."""
+    """Write texts and labels of one split."""
     texts = texts_of(split, "a table")
     labels: Iterable[list[str] | None] = (
         split.named_labels(names) if split.has_labels else [None] * len(texts)

@@ -1,4 +1,4 @@
-"""Text lines: ``train.txt`` a document a line, ``train.labels`` its labels separated by tabs."""
+"""Text lines: ``train.txt`` with one document per line, ``train.labels`` with tab-separated labels."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treetop.data.holding import check_characters, lines_of_text
 from treetop.errors import TreetopError
 
 NAME = "text-lines"
-ABOUT = "a folder with train.txt, a document a line, and train.labels, its labels separated by tabs"
+ABOUT = "a folder with train.txt, one document per line, and train.labels, labels separated by tabs"
 
 
 def matches(path: Path) -> bool:
@@ -21,30 +21,26 @@ def matches(path: Path) -> bool:
 
 
 def is_certain(path: Path) -> bool:
-    """Whether a file of labels says so, whatever the texts begin with."""
+    """Whether a file of labels proves the format, whatever the texts look like."""
     return path.is_dir() and any(
         find_file(path, f"{name}.txt") and find_file(path, f"{name}.labels") for name in SPLITS
     )
 
 
 def read(path: Path, _: Columns) -> Dataset:
-    """All splits that are there."""
+    """Read all splits."""
     if path.is_file():
         labels = path.with_name(path.name.replace(".txt", ".labels"))
         return Dataset(NAME, {"train": read_text_lines(path, labels if labels.is_file() else None)})
-    found = {name: find_file(path, f"{name}.txt") for name in SPLITS}
-    return Dataset(
-        NAME,
-        {
-            name: read_text_lines(texts, find_file(path, f"{name}.labels"))
-            for name, texts in found.items()
-            if texts
-        },
-    )
+    splits = {}
+    for name in SPLITS:
+        if (texts := find_file(path, f"{name}.txt")) is not None:
+            splits[name] = read_text_lines(texts, find_file(path, f"{name}.labels"))
+    return Dataset(NAME, splits)
 
 
 def read_text_lines(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:
-    """One split; without a file of labels, texts alone. Separator None: any blanks."""
+    """Read one split, unlabelled without a file of labels; separator None means any whitespace."""
     texts = list(lines_of(texts_file))
     if not texts:
         raise TreetopError(f"{texts_file}: empty file")
@@ -53,19 +49,19 @@ def read_text_lines(texts_file: Path, labels_file: Path | None, separator: str |
     labels = [split_labels(line, separator) for line in lines_of(labels_file)]
     if len(labels) != len(texts):
         raise TreetopError(
-            f"{labels_file}: {len(labels):,} lines of labels for {len(texts):,} documents "
-            f"in {texts_file.name}"
+            f"{labels_file}: {len(labels):,} lines of labels, but {texts_file.name} has {len(texts):,} "
+            "documents: both must have one line per document"
         )
     return Split(texts, labels)
 
 
 def split_labels(line: str, separator: str | None) -> list[str]:
-    """Labels of a line; duplicates once, in their order."""
+    """Labels of a line, each once, in order."""
     return list(dict.fromkeys(label for label in line.split(separator) if label))
 
 
 def write(dataset: Dataset, folder: Path) -> None:
-    """A file of texts and one of labels for each split."""
+    """Write a file of texts and a file of labels per split."""
     for name, split in dataset.splits.items():
         write_lines(folder / f"{name}.txt", lines_of_text(split, NAME))
         if split.has_labels:

@@ -1,7 +1,7 @@
-"""XMLRepo in two files a split: ``trn_X_Xf.txt`` with features, ``trn_X_Y.txt`` with labels.
+"""XMLRepo with two files per split: ``trn_X_Xf.txt`` with features, ``trn_X_Y.txt`` with labels.
 
 Both have a header of two numbers and ``column:value`` pairs. ``filter_labels_{train,test}.txt`` lists
-pairs of document and label that do not count.
+pairs of document and label that are left out of evaluation.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treetop.data.dataset import Columns, Dataset, Split, clean_labels
 from treetop.data.files import find_file, lines_of, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
 from treetop.data.pairs import features_in, first_line, read_rows, sparse_lines
-from treetop.data.xmlrepo import NAMES, check_documents, numbers, with_label_names
+from treetop.data.xmlrepo import NAMES, check_documents, header_numbers, with_label_names
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo-split"
@@ -24,12 +24,12 @@ SHORT = {"train": "trn", "dev": "val", "test": "tst"}
 
 
 def matches(path: Path) -> bool:
-    """Whether a folder holds this format."""
+    """Whether a folder is of this format."""
     return path.is_dir() and any(find_file(path, f"{short}_X_Xf.txt") for short in SHORT.values())
 
 
 def read(path: Path, _: Columns) -> Dataset:
-    """All splits that are there."""
+    """Read all splits."""
     splits = {}
     for name, short in SHORT.items():
         features = find_file(path, f"{short}_X_Xf.txt")
@@ -39,19 +39,21 @@ def read(path: Path, _: Columns) -> Dataset:
 
 
 def read_two_files(folder: Path, name: str, features: Path, labels: Path | None) -> Split:
-    """One split, with the pairs that are left out of scoring."""
+    """Read one split, with the pairs that are left out of evaluation."""
     X = read_matrix(features, "feature")
     if labels is None:
         return Split(None, None, X, None)
     Y = clean_labels(read_matrix(labels, "label"))
     if X.shape[0] != Y.shape[0]:
-        raise TreetopError(f"{labels}: {Y.shape[0]:,} documents, {features.name} has {X.shape[0]:,}")
+        raise TreetopError(
+            f"{labels}: {Y.shape[0]:,} documents, but {features.name} has {X.shape[0]:,}"
+        )
     return Split(None, None, X, Y, read_filter(folder, name, Y.shape))
 
 
 def read_matrix(path: Path, what: str) -> sp.csr_matrix:
-    """One file with its header ``rows columns``."""
-    header = numbers(first_line(path), 2)
+    """Read a matrix from a file with the header ``rows columns``."""
+    header = header_numbers(first_line(path), 2)
     if header is None:
         raise TreetopError(f"{path}:1: the header must be two numbers: documents and {what}s")
     rows = read_rows(path, with_labels=False, header=True)
@@ -60,19 +62,19 @@ def read_matrix(path: Path, what: str) -> sp.csr_matrix:
 
 
 def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matrix | None:
-    """Pairs of ``filter_labels_train.txt`` or ``filter_labels_test.txt``, if it is there."""
+    """Pairs of ``filter_labels_train.txt`` or ``filter_labels_test.txt``; None without such a file."""
     path = find_file(folder, f"filter_labels_{name}.txt")
     if path is None:
         return None
     pairs = []
     for number, line in enumerate(lines_of(path), start=1):
-        pair = numbers(line, 2)
+        pair = header_numbers(line, 2)
         if pair is None:
-            raise TreetopError(f"{path}:{number}: expected two numbers: document and label")
+            raise TreetopError(f"{path}:{number}: expected two numbers, document and label")
         if pair[0] >= shape[0] or pair[1] >= shape[1]:
             raise TreetopError(
-                f"{path}:{number}: document {pair[0]}, label {pair[1]}: there are {shape[0]:,} and "
-                f"{shape[1]:,}"
+                f"{path}:{number}: document {pair[0]}, label {pair[1]}: the data has "
+                f"{shape[0]:,} documents and {shape[1]:,} labels, counted from 0"
             )
         pairs.append(pair)
     cells = np.array(pairs, np.int64).reshape(-1, 2)
@@ -80,20 +82,21 @@ def read_filter(folder: Path, name: str, shape: tuple[int, int]) -> sp.csr_matri
 
 
 def write(dataset: Dataset, folder: Path) -> None:
-    """Two files for each split, and the labels' names."""
+    """Write two files per split and one of label names."""
     dataset = dataset.with_matrices()
     check_characters([dataset.label_names or []], NAME, "\n\r")
     for name, split in dataset.splits.items():
-        for kind, made in (("Xf", sparse_features_of(split, NAME)), ("Y", split.Y)):
-            if made is not None:
-                header = f"{made.shape[0]} {made.shape[1]}"
-                write_lines(folder / f"{SHORT[name]}_X_{kind}.txt", (header, *sparse_lines(made, None)))
+        for kind, matrix in (("Xf", sparse_features_of(split, NAME)), ("Y", split.Y)):
+            if matrix is not None:
+                header = f"{matrix.shape[0]} {matrix.shape[1]}"
+                lines = (header, *sparse_lines(matrix, None))
+                write_lines(folder / f"{SHORT[name]}_X_{kind}.txt", lines)
         write_filter(folder, name, split)
     write_lines(folder / NAMES[0], dataset.label_names or [])
 
 
 def write_filter(folder: Path, name: str, split: Split) -> None:
-    """Pairs that are left out of scoring, if there are any."""
+    """Write the pairs that are left out of evaluation, if there are any."""
     if split.excluded is not None:
         cells = split.excluded.tocoo()
         pairs = zip(cells.row.tolist(), cells.col.tolist(), strict=True)

@@ -1,1 +1,1 @@
-"""Models and settings of other programs."""
+"""Models, settings and plugins of other programs: PECOS, Annif."""

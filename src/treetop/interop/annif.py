@@ -1,7 +1,7 @@
 """A backend for Annif 1.4 and later: ``backend=treetop`` in a project's configuration.
 
-Annif has a fixed list of backends. ``treetop-annif`` is Annif's own command with ours added to it, and
-``treetop.interop.annif:create_app`` its web application (``FLASK_APP``, gunicorn).
+Annif has a fixed list of backends. The command ``treetop-annif`` is ``annif`` with this backend added;
+``treetop.interop.annif:create_app`` does the same for its web application (``FLASK_APP``, gunicorn).
 
     [yso-en]
     name=YSO, English
@@ -11,7 +11,7 @@ Annif has a fixed list of backends. ``treetop-annif`` is Annif's own command wit
     limit=10
     model=xr-linear
 
-Every setting of the model may follow, such as ``beam=20``, or ``preset=fast``.
+Every setting of the model can be set in the project, such as ``beam=20``, and so can ``preset=fast``.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.notation import parse_assignment
 
 MODEL = "treetop-model"
-CORPUS = "treetop-train.jsonl.gz"  # Annif's `--cached` trains on it again
+CORPUS = "treetop-train.jsonl.gz"  # read again by ``annif train --cached``
 
 
 class TreetopBackend(AnnifBackend):  # type: ignore[misc]
-    """XR-Linear and XR-Transformer for Annif."""
+    """XR-Linear and XR-Transformer as an Annif backend."""
 
     name = "treetop"
     DEFAULT_PARAMETERS = {"limit": 100, "model": "xr-linear"}
     _model: Any = None
 
     def initialize(self, parallel: bool = False) -> None:
-        """Open the trained model; its weights are shared by processes."""
+        """Load the trained model, whose memory-mapped weights are shared between processes."""
         if self._model is not None:
             return
         folder = Path(self.datadir) / MODEL
@@ -60,18 +60,18 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         else:
             if corpus.is_empty():
                 raise NotSupportedException("Cannot train treetop project with no documents")
-            self.keep(corpus)
+            self.write_corpus(corpus)
         texts, labels = [], []
-        for text, uris in self.kept():
+        for text, uris in self.read_corpus():
             texts.append(text)
             labels.append(uris)
-        self.info(f"training {estimator.kind} on {len(texts)} documents")
+        self.info(f"training {estimator.kind} on {len(texts):,} documents")
         estimator.fit(texts, labels)
         estimator.save(Path(self.datadir) / MODEL)
         self._model = estimator
 
     def estimator(self, params: dict[str, Any], jobs: int) -> Any:
-        """The model that the project's parameters describe."""
+        """An unfitted estimator with the project's parameters."""
         kind = str(params["model"])
         try:
             if kind not in KINDS:
@@ -88,8 +88,8 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         except TreetopError as error:
             raise ConfigurationException(str(error), backend_id=self.backend_id) from None
 
-    def keep(self, corpus: Any) -> None:
-        """Write texts and the URIs of their subjects; documents without either are left out."""
+    def write_corpus(self, corpus: Any) -> None:
+        """Save texts with the URIs of their subjects, leaving out documents that lack either."""
         Path(self.datadir).mkdir(parents=True, exist_ok=True)
         with gzip.open(Path(self.datadir) / CORPUS, "wt", encoding="utf-8") as file:
             for document in corpus.documents:
@@ -97,8 +97,8 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
                 if uris and document.text.strip():
                     file.write(json.dumps([document.text, uris], ensure_ascii=False) + "\n")
 
-    def kept(self) -> Iterator[list[Any]]:
-        """What `keep` wrote."""
+    def read_corpus(self) -> Iterator[list[Any]]:
+        """Yield text and URIs of the documents that `write_corpus` saved."""
         path = Path(self.datadir) / CORPUS
         if not path.is_file():
             raise NotInitializedException(f"{path} not found", backend_id=self.backend_id)
@@ -109,32 +109,32 @@ class TreetopBackend(AnnifBackend):  # type: ignore[misc]
         limit = int(params["limit"])
         texts = [document.text for document in documents]
         beam = int(params["beam"]) if "beam" in params else None
-        found = self._model.predict(texts, limit, beam=beam)
+        predictions = self._model.predict(texts, limit, beam=beam)
         subjects = self.project.subjects
         rows = [
             [
                 SubjectSuggestion(subject_id=number, score=score)
-                for uri, score in row
+                for uri, score in prediction
                 if text.strip() and (number := subjects.by_uri(uri, warnings=False)) is not None
             ]
-            for text, row in zip(texts, found, strict=True)
+            for text, prediction in zip(texts, predictions, strict=True)
         ]
         return SuggestionBatch.from_sequence(rows, subjects, limit=limit)
 
 
 def register_backend() -> None:
-    """Add the backend to those that Annif knows."""
+    """Add the backend to Annif's list."""
     annif.backend._backend_fns["treetop"] = lambda: TreetopBackend
 
 
 def create_app(*arguments: Any, **options: Any) -> Any:
-    """Annif's web application, with the backend."""
+    """Annif's web application with the backend added."""
     register_backend()
     return annif.create_app(*arguments, **options)
 
 
 def main() -> None:
-    """Annif's command, with the backend."""
+    """Annif's command with the backend added."""
     register_backend()
     from annif.cli import cli
 

@@ -1,7 +1,7 @@
-"""Models that PECOS (libpecos 1.2) saved, as models of treetop.
+"""Import models that PECOS (libpecos 1.2) saved.
 
-PECOS stores neither the vectoriser nor the label names with a model: both can be given. Nothing is
-unpickled; the pickled head of an XR-Transformer takes no part in its predictions.
+PECOS stores neither the vectorizer nor the label names with a model: pass both. Nothing is unpickled;
+the pickled head of an XR-Transformer is not used for prediction by PECOS either.
 """
 
 from __future__ import annotations
@@ -32,40 +32,47 @@ from treetop.settings.notation import written_tree
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
-# Families whose vector in PECOS is the pooler's; others have weights of their own between.
+# Families whose text vector in PECOS is the pooler's; for others PECOS adds layers of its own.
 POOLED = ("bert", "roberta", "xlm-roberta")
 
 
 def import_model(
     folder: Path, words: Path | None = None, labels: Path | None = None
 ) -> XRLinear | XRTransformer:
-    """XRLinear or XRTransformer, whichever PECOS saved in `folder`.
+    """Import the model in a folder that PECOS saved.
 
-    `words`: folder of PECOS's TF-IDF, to predict from texts. `labels`: names, one per line.
+    Parameters
+    ----------
+    folder : Path
+        Folder of an ``XLinearModel`` or an ``XTransformer``.
+    words : Path, optional
+        Folder of PECOS's TF-IDF vectorizer, required to predict from texts.
+    labels : Path, optional
+        File of label names, one per line; by default labels are named by their numbers.
+
+    Returns
+    -------
+    XRLinear or XRTransformer
     """
     if not folder.is_dir():
         raise TreetopError(f"{folder}: no such folder")
-    names = list(lines_of(labels)) if labels is not None else None
     if (folder / "text_encoder").is_dir():
-        return import_transformer(folder, words, names)
+        return import_transformer(folder, words, labels)
     if (folder / "ranker").is_dir():
-        return import_linear(folder, words, names)
-    raise TreetopError(f"{folder}: no model that PECOS saved: ranker or text_encoder is missing")
+        return import_linear(folder, words, labels)
+    raise TreetopError(f"{folder}: not a model that PECOS saved: ranker or text_encoder is missing")
 
 
-def import_linear(folder: Path, words: Path | None, names: list[str] | None) -> XRLinear:
-    """PECOS's XLinearModel."""
+def import_linear(folder: Path, words: Path | None, labels: Path | None) -> XRLinear:
+    """Import an ``XLinearModel``."""
     ranker, width = read_pecos_ranker(folder / "ranker", 0, thread_count(None))
     feature_map = FeatureMap((width, 0), None if words is None else checked_words(words, width))
-    return XRLinear.holding(
-        imported_model(
-            "xr-linear", with_ranker(LinearSettings(), ranker), ranker, feature_map, names, folder
-        )
-    )
+    settings = with_ranker(LinearSettings(), ranker)
+    return XRLinear.holding(imported_model("xr-linear", settings, ranker, feature_map, labels))
 
 
-def import_transformer(folder: Path, words: Path | None, names: list[str] | None) -> XRTransformer:
-    """PECOS's XTransformer: encoder, tokenizer and the ranker on Φ_cat."""
+def import_transformer(folder: Path, words: Path | None, labels: Path | None) -> XRTransformer:
+    """Import an ``XTransformer``: encoder, tokenizer and the ranker on Φ_cat."""
     inner = folder / "text_encoder"
     config = read_json(inner / "text_encoder" / "config.json")
     family = config.get("model_type")
@@ -74,7 +81,9 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
             f"{folder}: encoders of the family {family!r} cannot be imported, only {', '.join(POOLED)}"
         )
     if not (folder / "concat_model").is_dir():
-        raise TreetopError(f"{folder}: it has no concat_model: PECOS cannot predict with it either")
+        raise TreetopError(
+            f"{folder}: concat_model is missing: PECOS cannot predict with this model either"
+        )
     width = int(config["hidden_size"])
     ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     if sparse and words is None:
@@ -98,20 +107,20 @@ def import_transformer(folder: Path, words: Path | None, names: list[str] | None
         settings.dense_weight,
     )
     return XRTransformer.holding(
-        imported_model("xr-transformer", settings, ranker, feature_map, names, folder)
+        imported_model("xr-transformer", settings, ranker, feature_map, labels)
     )
 
 
 def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
-    """The encoder, with the tokenizer that PECOS keeps in another folder."""
-    with tempfile.TemporaryDirectory() as both:
+    """Open the encoder together with the tokenizer, which PECOS keeps in another folder."""
+    with tempfile.TemporaryDirectory() as folder:
         for part in ("text_tokenizer", "text_encoder"):
             if not (inner / part).is_dir():
                 raise TreetopError(f"{inner / part}: missing")
             for file in (inner / part).iterdir():
-                shutil.copy(file, both)
+                shutil.copy(file, folder)
         return open_encoder(
-            both,
+            folder,
             Runtime(precision="fp32"),
             pooling=settings.pooling,
             max_length=settings.max_length,
@@ -121,21 +130,21 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
 
 
 def checked_words(folder: Path, width: int) -> PecosWords:
-    """The vectoriser, if it has as many features as the model reads."""
+    """Read the vectorizer and check that it has as many features as the model."""
     words = read_words(folder)
     if words.features != width:
-        raise TreetopError(f"{folder}: {words.features:,} features, the model reads {width:,}")
+        raise TreetopError(f"{folder}: {words.features:,} features, but the model has {width:,}")
     return words
 
 
 def with_ranker(settings: Kind, ranker: Ranker) -> Kind:
-    """Settings that say how the imported ranker is searched."""
-    how = ranker.settings
+    """Settings that describe the imported ranker."""
+    own = ranker.settings
     return replace(
         settings,
-        score_transform=how.score_transform,
-        beam=how.beam,
-        bias=how.bias,
+        score_transform=own.score_transform,
+        beam=own.beam,
+        bias=own.bias,
         trees=1,
         tree=written_tree(ranker.tree.sizes),
         lambda_=COSTS["lambda_"],
@@ -149,19 +158,18 @@ def imported_model(
     settings: LinearSettings,
     ranker: Ranker,
     feature_map: FeatureMap,
-    names: list[str] | None,
-    folder: Path,
+    labels: Path | None,
 ) -> Model:
-    """The model as `fit` would have left it; how often labels occurred is not known."""
-    labels = ranker.tree.label_of.size
-    if names is not None:
-        check_label_names(folder, names, labels)
+    """The model as `fit` would have returned it, except that label counts are unknown (zero)."""
+    count = ranker.tree.label_of.size
+    names = [str(number) for number in range(count)] if labels is None else list(lines_of(labels))
+    check_label_names(labels, names, count)
     return Model(
         kind=kind,
         settings=settings,
-        classes=np.array(names or [str(number) for number in range(labels)], dtype=object),
+        classes=np.array(names, dtype=object),
         feature_map=feature_map,
         rankers=(Ranker(ranker.tree, ranker.weights, settings.ranker()),),
-        label_counts=np.zeros(labels, np.int64),
+        label_counts=np.zeros(count, np.int64),
         train_documents=0,
     )

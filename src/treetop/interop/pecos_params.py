@@ -1,4 +1,4 @@
-"""PECOS's ``params.json`` as settings, with a word on every key that has no counterpart."""
+"""Convert a ``params.json`` of PECOS to settings, with a reason for every key that is ignored."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from treetop.errors import TreetopError
-from treetop.interop.pecos_ranker import COSTS, OTHER_NAMES, read_json
+from treetop.interop.pecos_ranker import COSTS, SCORE_NAMES, read_json
 from treetop.settings.making import make_settings
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -18,7 +18,7 @@ LOSSES = {
 }
 TUNE_LOSSES = {"squared-hinge": "squared-hinge", "hinge": "hinge", "cross-entropy": "bce"}
 SHORTLISTS = {"tfn": "true", "man": "beam", "tfn+man": "both"}
-# Key by its last part (after its section, where two share a name) -> setting and how to convert.
+# Section and key of PECOS -> setting, and the function that converts the value.
 Convert = Callable[[Any], Any]
 RANKER: dict[str, tuple[str, Convert]] = {
     "model_chain.threshold": ("prune_below", float),
@@ -28,7 +28,7 @@ RANKER: dict[str, tuple[str, Convert]] = {
     "model_chain.eps": ("tolerance", float),
     "model_chain.bias": ("bias", lambda value: max(0.0, float(value))),
     "model_chain.only_topk": ("beam", int),
-    "model_chain.post_processor": ("score_transform", lambda value: OTHER_NAMES.get(value, value)),
+    "model_chain.post_processor": ("score_transform", lambda value: SCORE_NAMES.get(value, value)),
     "hlm_args.neg_mining_chain": ("shortlist", lambda value: SHORTLISTS[value]),
     "train_params.rel_mode": ("cost_sensitive", lambda value: value != "disable"),
     "ranker_params.rel_mode": ("cost_sensitive", lambda value: value != "disable"),
@@ -60,16 +60,17 @@ JOINTLY = (
     "matcher_params_chain.num_train_epochs",
     "matcher_params_chain.warmup_steps",
 )
+# Why keys without a counterpart are ignored.
 REASONS = {
     "max_active_matching_labels": "it has no effect in PECOS either",
     "preliminary_indexer_params": "the preliminary tree is chosen by first_tree",
     "negative_sampling": "fine-tuning always shortlists the beam and the true parents",
     "ensemble_method": "P comes from the ranker on words and encoder, as in the paper",
-    "threads": "it is chosen when the model is trained",
-    "use_gpu": "it is chosen by device",
+    "threads": "set threads when you train",
+    "use_gpu": "set device when you train",
 }
-# Names that PECOS knows and that mean nothing here.
-OWN_NAMES = {
+# Keys that PECOS reads and treetop has no setting for.
+PECOS_KEYS = {
     "nr_splits",
     "min_codes",
     "max_leaf_size",
@@ -115,25 +116,25 @@ OWN_NAMES = {
 }
 
 
-class Read(NamedTuple):
-    """Settings, and the keys that were left out with the reason."""
+class ImportedParams(NamedTuple):
+    """The kind of model, its settings, and the ignored keys with the reason for each."""
 
     model: str
     settings: dict[str, Any]
     ignored: dict[str, str]
 
 
-def read_params(path: Path) -> Read:
-    """Settings of a ``params.json`` of XR-Linear or XR-Transformer."""
-    found = dict(leaves(read_json(path), ()))
-    if not any(key[0] in ("train_params", "pred_params", "indexer_params") for key in found):
-        raise TreetopError(f"{path}: no params.json of PECOS: train_params is missing")
-    transformer = any("matcher_params_chain" in key for key in found)
+def read_params(path: Path) -> ImportedParams:
+    """Read the ``params.json`` of an XR-Linear or XR-Transformer model."""
+    values = dict(leaves(read_json(path), ()))
+    if not any(key[0] in ("train_params", "pred_params", "indexer_params") for key in values):
+        raise TreetopError(f"{path}: not a params.json of PECOS: train_params is missing")
+    transformer = any("matcher_params_chain" in key for key in values)
     known = RANKER | (MATCHER if transformer else {})
     settings: dict[str, Any] = {}
     ignored: dict[str, str] = {}
     joint: dict[str, Any] = {}
-    for key, value in found.items():
+    for key, value in values.items():
         section = section_of(key)
         if section in JOINTLY:
             joint[section.split(".")[1]] = value
@@ -142,18 +143,18 @@ def read_params(path: Path) -> Read:
         elif value is not None:
             setting, convert = known[section]
             settings[setting] = converted(path, key, value, convert)
-    settings |= together(joint, transformer)
-    # What PECOS does unless it is told otherwise.
+    settings |= joint_settings(joint, transformer)
+    # Defaults of PECOS.
     if transformer:
         own = {f"tune_{name.rstrip('_')}": value for name, value in COSTS.items()}
         settings = {**own, **settings, "head_learning_rate": None, "tune_shortlist": "beam"}
     settings = {**COSTS, **settings}
     make_settings(settings, TransformerSettings if transformer else LinearSettings)
-    return Read("xr-transformer" if transformer else "xr-linear", settings, ignored)
+    return ImportedParams("xr-transformer" if transformer else "xr-linear", settings, ignored)
 
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every value with its path. A chain, a list with an entry a level, becomes lists of values."""
+    """Yield every value with its path; a chain, one object per level, becomes lists of values."""
     if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
         merged = {name: [one.get(name) for one in value] for name in value[0] if name != "__meta__"}
         value = {name: vs[0] if all(v == vs[0] for v in vs) else vs for name, vs in merged.items()}
@@ -166,48 +167,50 @@ def leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...],
 
 
 def section_of(key: tuple[str, ...]) -> str:
-    """A key by the section it is in and its name."""
+    """The section that holds a key, and the key, joined by a dot."""
     section = key[-2] if len(key) > 1 else ""
     return f"{section.removeprefix('refined_')}.{key[-1]}"
 
 
 def reason(key: tuple[str, ...]) -> str:
-    """Why a key is left out."""
-    if key[-1] not in OWN_NAMES:
-        return "PECOS does not know it either, and drops it without a word"
-    return next((said for part, said in REASONS.items() if part in key), "no counterpart")
+    """Why a key is ignored."""
+    if key[-1] not in PECOS_KEYS:
+        return "PECOS silently ignores it too"
+    return next((text for part, text in REASONS.items() if part in key), "no counterpart")
 
 
 def converted(path: Path, key: tuple[str, ...], value: Any, convert: Convert) -> Any:
-    """A value as the setting takes it; of values by level the last."""
+    """Convert a value, or the last of a list of values by level, to that of the setting."""
     try:
         return convert(value[-1] if isinstance(value, list) else value)
     except (KeyError, ValueError, TypeError):
-        raise TreetopError(f"{path}: {'.'.join(key)} is {value!r}: not understood") from None
+        raise TreetopError(
+            f"{path}: {'.'.join(key)} is {value!r}, which treetop does not support"
+        ) from None
 
 
-def together(joint: dict[str, Any], transformer: bool) -> dict[str, Any]:
-    """Settings that several keys make."""
-    made: dict[str, Any] = {}
+def joint_settings(joint: dict[str, Any], transformer: bool) -> dict[str, Any]:
+    """Settings that depend on several keys."""
+    settings: dict[str, Any] = {}
 
-    def last(name: str, otherwise: Any) -> Any:
-        value = joint.get(name, otherwise)
+    def last(name: str, default: Any) -> Any:
+        value = joint.get(name, default)
         return value[-1] if isinstance(value, list) else value
 
     if "Cp" in joint or "Cn" in joint:
         # ½‖w‖² + C Σ loss is Σ loss + λ‖w‖² with C = 1/(2λ)
         positive, negative = float(last("Cp", 1.0)), float(last("Cn", 1.0))
-        made |= {"lambda_": 1 / (2 * positive), "alpha": negative / positive}
+        settings |= {"lambda_": 1 / (2 * positive), "alpha": negative / positive}
     if not transformer:
-        return made
+        return settings
     if "batch_size" in joint:
-        made["batch"] = int(last("batch_size", 8)) * int(last("gradient_accumulation_steps", 1))
+        settings["batch"] = int(last("batch_size", 8)) * int(last("gradient_accumulation_steps", 1))
     steps = joint.get("max_steps")
     if steps and steps != [0]:
         by_level = steps if isinstance(steps, list) else [steps]
-        made["budget"] = "/".join(map(str, by_level)) + " steps"
+        settings["budget"] = "/".join(map(str, by_level)) + " steps"
         if warmup := last("warmup_steps", 0):
-            made["warmup"] = min(0.9, warmup / by_level[-1])
+            settings["warmup"] = min(0.9, warmup / by_level[-1])
     elif "num_train_epochs" in joint:
-        made["budget"] = f"{last('num_train_epochs', 5)} epochs"
-    return made
+        settings["budget"] = f"{last('num_train_epochs', 5)} epochs"
+    return settings

@@ -1,4 +1,4 @@
-"""PECOS's hierarchical linear model, ``0.model/{W,C}.npz`` a level, as a ranker."""
+"""Read PECOS's hierarchical linear model, one folder with W.npz and C.npz per level, as a ranker."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from treetop.ranking.weights import ClusterWeights, assemble
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import SCORE_TRANSFORMS
 
-OTHER_NAMES = {"noop": "identity"}
-# What positives and negatives weigh unless PECOS is told otherwise.
+SCORE_NAMES = {"noop": "identity"}
+# PECOS's default weights of positives and negatives.
 COSTS = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False}
 
 
 class PecosLevel(NamedTuple):
-    """One level as PECOS saves it."""
+    """Weights, tree and prediction parameters of one level, as PECOS saves them."""
 
     W: sp.csc_matrix  # features (and the bias, if there is one) x nodes
     C: sp.csc_matrix  # nodes x nodes of the level above
@@ -34,26 +34,26 @@ class PecosLevel(NamedTuple):
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """A JSON object."""
+    """Read a JSON object."""
     try:
-        made = json.loads(path.read_text("utf-8"))
+        content = json.loads(path.read_text("utf-8"))
     except OSError:
-        raise TreetopError(f"{path}: missing: is this a model that PECOS saved?") from None
+        raise TreetopError(f"{path}: missing: not a model that PECOS saved") from None
     except ValueError as error:
-        raise TreetopError(f"{path}: not JSON ({error})") from None
-    if not isinstance(made, dict):
-        raise TreetopError(f"{path}: a JSON object is expected")
-    return made
+        raise TreetopError(f"{path}: not valid JSON ({error})") from None
+    if not isinstance(content, dict):
+        raise TreetopError(f"{path}: expected a JSON object")
+    return content
 
 
 def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ranker, int]:
-    """The ranker in a folder, and its number of sparse features.
+    """Read the ranker in a folder; also return its number of sparse features.
 
-    The last `dense_width` features are those of an encoder.
+    The last `dense_width` features are those of the encoder.
     """
     depth = read_json(folder / "param.json").get("depth")
     if not isinstance(depth, int) or depth < 1:
-        raise TreetopError(f"{folder / 'param.json'}: the depth of the model is missing")
+        raise TreetopError(f"{folder / 'param.json'}: depth is missing or not a positive integer")
     levels = [read_level(folder / f"{number}.model") for number in range(depth)]
     orders, pointers = [np.zeros(1, np.int64)], []
     for number, level in enumerate(levels):
@@ -63,7 +63,7 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
     tree = Tree(tuple(pointers), orders[-1])
     sparse_width = features_of(levels[0]) - dense_width
     if sparse_width < 0:
-        raise TreetopError(f"{folder}: fewer features than the encoder has columns")
+        raise TreetopError(f"{folder}: the ranker has fewer features than the encoder has columns")
     clusters = [
         cluster
         for level, order, ends in zip(levels, orders[1:], pointers, strict=True)
@@ -79,30 +79,30 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
 
 
 def read_level(folder: Path) -> PecosLevel:
-    """Matrices and parameters of one level."""
+    """Read matrices and parameters of one level."""
     param = read_json(folder / "param.json")
     W, C = load_matrix(folder / "W.npz").tocsc(), load_matrix(folder / "C.npz").tocsc()
     if W.shape[1] != C.shape[0]:
-        raise TreetopError(f"{folder}: W has {W.shape[1]} columns, C {C.shape[0]} rows")
-    how = param.get("pred_kwargs", {})
-    score = str(how.get("post_processor", "l3-hinge"))
-    score = OTHER_NAMES.get(score, score)
+        raise TreetopError(f"{folder}: W has {W.shape[1]} columns, but C has {C.shape[0]} rows")
+    prediction = param.get("pred_kwargs", {})
+    score = str(prediction.get("post_processor", "l3-hinge"))
+    score = SCORE_NAMES.get(score, score)
     if score not in SCORE_TRANSFORMS:
         raise TreetopError(f"{folder / 'param.json'}: unknown post_processor {score!r}")
-    return PecosLevel(W, C, float(param.get("bias", -1.0)), int(how.get("only_topk", 20)), score)
+    return PecosLevel(W, C, float(param.get("bias", -1.0)), int(prediction.get("only_topk", 20)), score)
 
 
 def features_of(level: PecosLevel) -> int:
-    """Features without the bias."""
+    """Number of features, not counting the bias."""
     return int(level.W.shape[0]) - (level.bias > 0)
 
 
 def children_in_order(
     folder: Path, C: sp.csc_matrix, parents: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes so that siblings are neighbours, and where each parent's children end."""
+    """Nodes ordered by parent, and the position where the children of each parent end."""
     if C.shape[1] != parents.size or not (np.bincount(C.indices, minlength=C.shape[0]) == 1).all():
-        raise TreetopError(f"{folder / 'C.npz'}: every node must have one parent")
+        raise TreetopError(f"{folder / 'C.npz'}: every node must have exactly one parent")
     C.sort_indices()
     parts = [C.indices[C.indptr[parent] : C.indptr[parent + 1]] for parent in parents.tolist()]
     ends = np.append(0, np.cumsum([part.size for part in parts]))
@@ -112,8 +112,8 @@ def children_in_order(
 def clusters_of(
     level: PecosLevel, order: np.ndarray, ends: np.ndarray, sparse_width: int, dense_width: int
 ) -> list[ClusterWeights]:
-    """Weights by cluster, in the tree's order."""
-    made = []
+    """Weights of the clusters of one level, in the order of the tree."""
+    clusters = []
     for start, end in zip(ends[:-1], ends[1:], strict=True):
         cells = sp.coo_matrix(level.W[:, order[start:end]], dtype=np.float32)
         words = np.flatnonzero(cells.row < sparse_width)
@@ -121,11 +121,11 @@ def clusters_of(
         used, sizes = np.unique(cells.row[words], return_counts=True)
         dense = np.zeros((dense_width, end - start), np.float32)
         biases = np.zeros(end - start, np.float32)
-        there = (cells.row >= sparse_width) & (cells.row < sparse_width + dense_width)
-        dense[cells.row[there] - sparse_width, cells.col[there]] = cells.data[there]
+        of_encoder = (cells.row >= sparse_width) & (cells.row < sparse_width + dense_width)
+        dense[cells.row[of_encoder] - sparse_width, cells.col[of_encoder]] = cells.data[of_encoder]
         if level.bias > 0:
             last = cells.row == level.W.shape[0] - 1
             biases[cells.col[last]] = level.bias * cells.data[last]
-        found = (used.astype(np.int32), np.cumsum(sizes), cells.col[words].astype(np.int32))
-        made.append(ClusterWeights(*found, cells.data[words], dense, biases))
-    return made
+        rows = (used.astype(np.int32), np.cumsum(sizes), cells.col[words].astype(np.int32))
+        clusters.append(ClusterWeights(*rows, cells.data[words], dense, biases))
+    return clusters

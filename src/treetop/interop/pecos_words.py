@@ -1,4 +1,4 @@
-"""PECOS's TF-IDF read from the folder that PECOS saved it in."""
+"""Read the TF-IDF vectorizer that PECOS saved in a folder."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from treetop.errors import TreetopError
 from treetop.features.words.pecos import PecosWords
 from treetop.interop.pecos_ranker import read_json
 
-WORD = 10
-SIMPLE = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": "l2"}
+WORD = 10  # token type
+SUPPORTED = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": "l2"}
 
 
 def read_words(folder: Path) -> PecosWords:
-    """The vectoriser that PECOS saved in a folder."""
+    """Read a vectorizer with PECOS's default settings; others are an error."""
     base = folder / "0.base"
-    how = read_json(base / "vectorizer" / "config.json").get("kwargs", {})
-    kind = read_json(base / "tokenizer" / "config.json").get("token_type")
-    if (folder / "1.base").exists() or kind != WORD or any(how.get(k) != v for k, v in SIMPLE.items()):
+    settings = read_json(base / "vectorizer" / "config.json").get("kwargs", {})
+    token_type = read_json(base / "tokenizer" / "config.json").get("token_type")
+    as_default = all(settings.get(name) == value for name, value in SUPPORTED.items())
+    if (folder / "1.base").exists() or token_type != WORD or not as_default:
         raise TreetopError(
-            f"{folder}: only PECOS's default TF-IDF of words can be read: give features instead"
+            f"{folder}: only PECOS's default TF-IDF of words can be imported: predict from features"
         )
     tokens: dict[int, str] = {}
     for _, line in numbered(base / "tokenizer" / "vocab.txt"):
@@ -37,9 +38,9 @@ def read_words(folder: Path) -> PecosWords:
             if len(ids) != int(size):
                 raise ValueError(line)
         except ValueError:
-            raise TreetopError(f"{path}:{number}: not a line of PECOS's TF-IDF") from None
+            raise TreetopError(f"{path}:{number}: not a line of a PECOS TF-IDF model") from None
     if sorted(tokens) != list(range(len(tokens))) or sorted(features) != list(range(len(features))):
-        raise TreetopError(f"{folder}: numbers of words or features are missing")
+        raise TreetopError(f"{folder}: words or features are not numbered consecutively from 0")
     grams = [features[number][1] for number in range(len(features))]
     return PecosWords(
         [tokens[number] for number in range(len(tokens))],
@@ -50,7 +51,7 @@ def read_words(folder: Path) -> PecosWords:
 
 
 def numbered(path: Path) -> list[tuple[int, str]]:
-    """Lines after the first, which is a count, with their numbers."""
+    """Lines with their line numbers, without the first one, which holds a count."""
     try:
         lines = path.read_bytes().decode("utf-8", "replace").split("\n")
     except OSError:

@@ -1,7 +1,7 @@
-"""Real data that needs no download: the documentation of the scientific packages installed.
+"""The tests' corpus, which needs no download: docstrings of numpy.
 
-A document is what the docstring of a function or class says, without its list of parameters; its
-labels are the names of these parameters. Files are parsed, not imported.
+A document is the docstring of a function or class without its list of parameters; its labels are the
+names of these parameters. Files are parsed, not imported.
 """
 
 from __future__ import annotations
@@ -17,44 +17,26 @@ from pathlib import Path
 
 from treetop.data.dataset import Dataset, Split
 
-PACKAGES = (
-    "numpy",
-    "scipy",
-    "pandas",
-    "sklearn",
-    "matplotlib",
-    "networkx",
-    "statsmodels",
-    "skimage",
-    "xarray",
-    "sympy",
-    "astropy",
-    "torch",
-    "numba",
-    "hypothesis",
-    "rich",
-    "pytest",
-)
 SECTION = re.compile(r"^(\w[\w ]*)\n(-{3,}|={3,})[ \t]*$", re.MULTILINE)
 ENTRY = re.compile(r"^(\*{0,2}\w+(?:, ?\*{0,2}\w+)*) ?(?::|$)")
 SIGNATURE = re.compile(r"[-\s]*(?:[\w.]+\(|$)")
-TEST_SHARE = 5  # one document in so many is for testing
+FOLDS = 5  # one of which is the test split
 SHORTEST = 8  # words
 
 
-def load_docstrings(packages: Sequence[str] = PACKAGES) -> Dataset:
-    """Documents from those of the packages that are installed, split by their text."""
+def load_docstrings(packages: Sequence[str] = ("numpy",)) -> Dataset:
+    """Docstrings of the packages as documents, split 80:20 by a hash of the text."""
     splits: dict[str, tuple[list[str], list[list[str]]]] = {"train": ([], []), "test": ([], [])}
     seen: set[str] = set()
     for docstring in all_docstrings(packages):
         text, labels = divide(docstring)
         key = " ".join(re.findall(r"\w+", text.lower()))
-        # The same text again, as for aliases, would be in both splits.
+        # Aliases have the same docstring, which would be in both splits.
         if not labels or key in seen or key.count(" ") < SHORTEST:
             continue
         seen.add(key)
         number = int(hashlib.sha256(key.encode()).hexdigest()[:8], 16)
-        texts, lists = splits["test" if number % TEST_SHARE == 0 else "train"]
+        texts, lists = splits["test" if number % FOLDS == 0 else "train"]
         texts.append(text)
         lists.append(labels)
     return Dataset("docstrings", {name: Split(*pair) for name, pair in splits.items()})
@@ -71,7 +53,7 @@ def all_docstrings(packages: Sequence[str]) -> Iterator[str]:
 
 
 def docstrings_of(path: Path) -> Iterator[str]:
-    """Docstrings in one file, those that C functions are given included."""
+    """Docstrings in one file, including those that are attached to C functions."""
     source = path.read_text(encoding="utf-8", errors="replace")
     if "Parameters\n" not in source:
         return
@@ -90,14 +72,14 @@ def docstrings_of(path: Path) -> Iterator[str]:
 
 
 def divide(docstring: str) -> tuple[str, list[str]]:
-    """What a docstring says apart from its parameters, and the parameters' names."""
-    # Docstrings of C functions begin with the signature, even twice: it would give the labels away.
+    """The docstring without its parameters, and the parameters' names."""
+    # Docstrings of C functions begin with the signature, some twice, which gives the labels away.
     paragraphs = docstring.split("\n\n")
     while paragraphs and SIGNATURE.match(paragraphs[0]):
         paragraphs.pop(0)
     docstring = "\n\n".join(paragraphs)
     starts = list(SECTION.finditer(docstring))
-    said = [docstring[: starts[0].start()]] if starts else [docstring]
+    kept = [docstring[: starts[0].start()]] if starts else [docstring]
     names: dict[str, None] = {}
     for section, following in zip_longest(starts, starts[1:]):
         body = docstring[section.end() : following.start() if following else None]
@@ -106,5 +88,5 @@ def divide(docstring: str) -> tuple[str, list[str]]:
                 if match := ENTRY.match(line):
                     names.update({name.strip(" *"): None for name in match[1].split(",")})
         elif section[1] in ("Returns", "Notes", "Yields", "Raises", "Warnings"):
-            said.append(body)
-    return " ".join(" ".join(said).split()), [name for name in names if name]
+            kept.append(body)
+    return " ".join(" ".join(kept).split()), [name for name in names if name]
