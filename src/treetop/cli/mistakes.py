@@ -1,0 +1,131 @@
+"""Answers to mistakes on the command line: one line that says what is wrong and what to do next."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
+from typing import Any
+
+from treetop.cli.usage import placeholder, usage_pieces
+from treetop.errors import TreetopError
+from treetop.runtime.extras import missing
+
+# What people type for a command of another name.
+SYNONYMS = {
+    "train": "fit learn finetune fine-tune",
+    "evaluate": "eval test score metrics measure validate",
+    "predict": "classify infer inference tag suggest label",
+    "serve": "server web ui api run start",
+    "compress": "prune shrink quantize",
+    "export-onnx": "export onnx",
+    "import-pecos": "import pecos migrate",
+    "data get": "download fetch get",
+    "data inspect": "inspect describe stats info",
+    "data convert": "convert",
+    "data formats": "formats",
+    "data list": "datasets list",
+    "presets": "preset",
+    "settings": "setting config options params",
+    "--help": "help",
+    "--version": "version",
+}
+MEANT = {typed: command for command, words in SYNONYMS.items() for typed in words.split()}
+
+
+class InterruptedRunError(Exception):
+    """Ctrl-C during work that can be resumed; the message says how."""
+
+
+def explain_usage_error(error: Any) -> str:
+    """One line for an error that typer raised about arguments: ``treetop train: missing DATA …``."""
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "treetop"
+    command = context.command if context is not None else None
+    parameters = command.params if command is not None else []
+    usage = " ".join([path, *usage_pieces(parameters)])
+    kind, message = type(error).__name__, str(getattr(error, "message", "")).rstrip(".")
+    if kind == "NoSuchOption":
+        hint = meant_option(error.option_name, path, parameters)
+        return f"{path}: no such option {error.option_name}: {hint}"
+    if kind == "MissingParameter" and error.param is not None:
+        param = error.param
+        named = (
+            placeholder(param)
+            if param.param_type_name == "argument"
+            else " ".join((param.opts[0], placeholder(param)))
+        )
+        return f"{path}: missing {named}: usage: {usage}"
+    if kind == "BadParameter" and error.param is not None:
+        param = error.param
+        named = param.opts[0] if param.param_type_name == "option" else placeholder(param)
+        return f"{path}: {named}: {lowered(message)}: see {path} --help"
+    if command is not None and hasattr(command, "commands") and message.startswith("No such command"):
+        typed = message.split("'")[1] if "'" in message else ""
+        return f"{path}: no such command {typed!r}: {meant_command(typed, path, command.commands)}"
+    if message.startswith("Got unexpected extra"):
+        extra = message.partition("(")[2].rstrip(")")
+        usage = " ".join([path, *usage_pieces(parameters)])
+        return (
+            f"{path}: too many arguments ({extra}): usage: {usage}; quote a value that contains spaces"
+        )
+    return f"{path}: {lowered(message)}: see {path} --help"
+
+
+def lowered(message: str) -> str:
+    """A message in one line, beginning with a small letter unless its first word is a name."""
+    line = " ".join(message.split())
+    return line[:1].lower() + line[1:] if line[1:2].islower() else line
+
+
+def meant_command(typed: str, path: str, commands: Iterable[str]) -> str:
+    """What to do about an unknown command: the one that was probably meant, or the list."""
+    names = list(commands)
+    near = difflib.get_close_matches(typed, names, 1, 0.6)
+    if near:
+        return f"did you mean {path} {near[0]}?"
+    meant = MEANT.get(typed)
+    if meant is not None:
+        program = path.removesuffix(" data")
+        return f"did you mean {program} {meant}?"
+    return f"choose one of {', '.join(names)}"
+
+
+def meant_option(typed: str, path: str, parameters: Iterable[Any]) -> str:
+    """What to do about an unknown option: the one that was probably meant, or the setting."""
+    known = [flag for parameter in parameters for flag in parameter.opts if flag.startswith("--")]
+    setting = setting_meant(typed.lstrip("-").replace("-", "_")) if "--set" in known else None
+    if setting is not None and f"--{setting}" not in known:
+        return f"{setting} is a setting: did you mean --set {setting}=VALUE?"
+    near = difflib.get_close_matches(typed, known, 1, 0.6)
+    if near or setting is not None:
+        return f"did you mean {near[0] if near else f'--{setting}'}?"
+    return f"see {path} --help"
+
+
+def setting_meant(name: str) -> str | None:
+    """The setting of this name, or the one that other libraries call so; None if there is none."""
+    from treetop.settings.making import TRANSFORMER
+    from treetop.settings.names import ELSEWHERE, RENAMED
+
+    if name in TRANSFORMER.defaults:
+        return name
+    return RENAMED.get(name, ELSEWHERE.get(name))
+
+
+def check_encoder_packages(alternative: str = "") -> None:
+    """Raise a `TreetopError` that names the extra with an encoder unless torch can be imported.
+
+    Looks for the packages without importing them, which takes seconds. `alternative` is what the user
+    can do without them.
+    """
+    for module in ("torch", "transformers"):
+        if find_spec(module) is None:
+            error = missing("text encoders", "minilm", ModuleNotFoundError(name=module))
+            raise TreetopError(f"{error}{alternative}")
+
+
+def print_error(message: object) -> None:
+    """Print a message on stderr, on one line whatever line breaks it has."""
+    print(f"treetop: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
