@@ -9,8 +9,8 @@ import typer
 
 from treetop.cli.completion import complete_dataset, complete_format
 from treetop.cli.console import Console
-from treetop.cli.options import DATA_HELP, JSON_HELP, LABELS_COLUMN_HELP, TEXT_COLUMN_HELP
-from treetop.cli.usage import HelpGroup, command
+from treetop.cli.options import DATA_HELP, LABELS_COLUMN_HELP, TEXT_COLUMN_HELP
+from treetop.cli.usage import HelpGroup, JsonOption, command
 
 data_app = typer.Typer(
     cls=HelpGroup,
@@ -26,7 +26,6 @@ TextColumn = Annotated[
 LabelsColumn = Annotated[
     Optional[str], typer.Option("--labels-column", help=LABELS_COLUMN_HELP, metavar="COLUMN")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 
 
 @command(data_app, "inspect", examples="treetop data inspect mydata\ntreetop data inspect a.csv --json")

@@ -40,42 +40,33 @@ class InterruptedRunError(Exception):
 
 def explain_usage_error(error: Any) -> str:
     """One line for an error that typer raised about arguments: ``treetop train: missing DATA …``."""
-    context = getattr(error, "ctx", None)
-    path = context.command_path if context is not None else "treetop"
-    command = context.command if context is not None else None
-    parameters = command.params if command is not None else []
-    usage = " ".join([path, *usage_pieces(parameters)])
-    kind, message = type(error).__name__, str(getattr(error, "message", "")).rstrip(".")
+    if error.ctx is None:
+        return f"treetop: {lowered(error.message)}: see treetop --help"
+    path, command = error.ctx.command_path, error.ctx.command
+    usage = f"usage: {' '.join([path, *usage_pieces(command.params)])}"
+    kind, message = type(error).__name__, lowered(error.message)
+    parameter = getattr(error, "param", None)
     if kind == "NoSuchOption":
-        hint = meant_option(error.option_name, path, parameters)
+        hint = meant_option(error.option_name, path, command.params)
         return f"{path}: no such option {error.option_name}: {hint}"
-    if kind == "MissingParameter" and error.param is not None:
-        param = error.param
-        named = (
-            placeholder(param)
-            if param.param_type_name == "argument"
-            else " ".join((param.opts[0], placeholder(param)))
-        )
-        return f"{path}: missing {named}: usage: {usage}"
-    if kind == "BadParameter" and error.param is not None:
-        param = error.param
-        named = param.opts[0] if param.param_type_name == "option" else placeholder(param)
-        return f"{path}: {named}: {lowered(message)}: see {path} --help"
-    if command is not None and hasattr(command, "commands") and message.startswith("No such command"):
-        typed = message.split("'")[1] if "'" in message else ""
+    if kind == "MissingParameter" and parameter is not None:
+        flag = [] if parameter.param_type_name == "argument" else [parameter.opts[0]]
+        return f"{path}: missing {' '.join([*flag, placeholder(parameter)])}: {usage}"
+    if kind == "BadParameter" and parameter is not None:
+        named = placeholder(parameter) if parameter.param_type_name == "argument" else parameter.opts[0]
+        return f"{path}: {named}: {message}: see {path} --help"
+    if message.startswith("no such command"):
+        typed = message.split("'")[1]
         return f"{path}: no such command {typed!r}: {meant_command(typed, path, command.commands)}"
-    if message.startswith("Got unexpected extra"):
+    if message.startswith("got unexpected extra"):
         extra = message.partition("(")[2].rstrip(")")
-        usage = " ".join([path, *usage_pieces(parameters)])
-        return (
-            f"{path}: too many arguments ({extra}): usage: {usage}; quote a value that contains spaces"
-        )
-    return f"{path}: {lowered(message)}: see {path} --help"
+        return f"{path}: too many arguments ({extra}): quote a value with spaces; {usage}"
+    return f"{path}: {message}: see {path} --help"
 
 
 def lowered(message: str) -> str:
-    """A message in one line, beginning with a small letter unless its first word is a name."""
-    line = " ".join(message.split())
+    """A message on one line, without its full stop and its capital letter."""
+    line = " ".join(str(message).split()).rstrip(".")
     return line[:1].lower() + line[1:] if line[1:2].islower() else line
 
 

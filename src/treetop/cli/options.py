@@ -15,6 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import typer
 
 from treetop.cli import completion
+from treetop.cli.usage import JSON_HELP
 from treetop.fields import (
     Documented,
     annotation_of,
@@ -30,7 +31,6 @@ DATA_HELP = "File or folder in any supported format (see `treetop data formats`)
 MODEL_HELP = "Model folder, as written by `treetop train`."
 TEXT_COLUMN_HELP = "Column of a table that holds the texts; guessed from its name by default."
 LABELS_COLUMN_HELP = "Column of a table that holds the labels; guessed from its name by default."
-JSON_HELP = "Print one JSON document instead of text."
 # Completion of an option's value, by the name of its field.
 COMPLETIONS: dict[str, Callable[[str], Any]] = {
     "preset": completion.complete_preset,

@@ -6,6 +6,7 @@ import difflib
 from pathlib import Path
 
 from treetop.cli.console import shell_command
+from treetop.data import Split
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
 from treetop.model import layout
@@ -69,6 +70,15 @@ def check_texts(path: Path) -> None:
     texts = sorted(path.glob("*.txt"))
     hint = f"such as {texts[-1]}" if texts else "or - for stdin"
     raise TreetopError(f"{path}: is a folder: give a file with one text per line, {hint}")
+
+
+def check_labels(split: Split, purpose: str) -> None:
+    """Raise a `TreetopError` unless a split has labels; `purpose` is what they are needed to do."""
+    if not split.has_labels:
+        raise TreetopError(
+            f"the data has no labels to {purpose}: name their column with --labels-column, or add a "
+            "file of labels (see treetop data formats)"
+        )
 
 
 def is_model(path: Path) -> bool:

@@ -11,7 +11,7 @@ from treetop.cli import screen
 from treetop.cli.console import Console, shell_command
 from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
 from treetop.cli.options import TrainOptions
-from treetop.cli.paths import check_data, check_model
+from treetop.cli.paths import check_data, check_labels, check_model
 from treetop.data import Dataset, Split, open_data
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
@@ -117,7 +117,8 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
             resume = console.command_with("--resume", without="--overwrite")
             raise InterruptedRunError(f"interrupted; resume with: {resume}") from None
     if options.json:
-        console.json({**summary, "stages": report.seconds})
+        stages = {name: round(seconds, 3) for name, seconds in report.seconds.items()}
+        console.json({**summary, "stages": stages})
     else:
         print_summary(options, summary, console)
 
@@ -134,6 +135,7 @@ def train_members(
     report.step("reading data")
     dataset = open_data(options.data, options.text_column, options.labels_column)
     split = dataset.split("train")
+    check_labels(split, "learn from")
     report.close()
     note_unlabelled(split, console)
     screen.compile_kernels(report)
@@ -225,11 +227,7 @@ def fit(
     **options: Any,
 ) -> XRLinear | XRTransformer:
     """Fit on a split, whether its labels are names or a matrix."""
-    if not split.has_labels:
-        raise TreetopError(
-            "the data has no labels to learn from: name their column with --labels-column, or add a "
-            "file of labels (see treetop data formats)"
-        )
+    check_labels(split, "learn from")
     bars = report or reporter()
     names = None if split.labels is not None else dataset.label_names
     try:

@@ -17,7 +17,7 @@ from treetop.base import FittedMixin
 from treetop.cli import screen
 from treetop.cli.console import Console
 from treetop.cli.options import EvaluateOptions, PredictOptions
-from treetop.cli.paths import check_model, check_model_and_data, check_texts
+from treetop.cli.paths import check_labels, check_model, check_model_and_data, check_texts
 from treetop.data import Split, columnar, open_data, tables
 from treetop.data.files import blocks_of, lines_of
 from treetop.errors import TreetopError
@@ -55,7 +55,7 @@ def predict_file(options: PredictOptions, console: Console) -> None:
                 for prediction in estimator.predict(block, options.k, beam=options.beam):
                     out.write(as_line(prediction, options.format) + "\n")
                 count += len(block)
-                report.figures(f"{count:,} texts")
+                report.figures(f"{count:,} text{'' if count == 1 else 's'}")
                 advance()
 
 
@@ -130,6 +130,7 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
             name = "train"
             report.note("the data has no split test: evaluating on train")
         split = dataset.split(name)
+        check_labels(split, "compare predictions with")
         result = evaluate_split(
             estimator,
             split,
