@@ -5,6 +5,7 @@ Each function returns (value, description) pairs for the values that start with 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 
 Completions = list[tuple[str, str]]
@@ -30,7 +31,7 @@ def complete_preset(incomplete: str) -> Completions:
 
 
 def complete_setting(incomplete: str) -> Completions:
-    """``name=`` for every setting; once a name is typed, ``name=value`` for each of its choices."""
+    """``name=default`` for every setting; once a name is typed, ``name=value`` for each choice."""
     from treetop.fields import documented_fields, facts_of
     from treetop.runtime import Runtime
     from treetop.settings.making import TRANSFORMER
@@ -39,7 +40,10 @@ def complete_setting(incomplete: str) -> Completions:
     fields = {**documented_fields(Runtime), **documented_fields(TransformerSettings)}
     name, equals, _ = incomplete.partition("=")
     if not equals:
-        described = ((f"{one}=", facts_of(fields[one]).help) for one in TRANSFORMER.defaults)
+        described = (
+            (f"{name}={shown_value(default)}", facts_of(fields[name]).help)
+            for name, default in TRANSFORMER.defaults.items()
+        )
         return starting_with(described, incomplete)
     if name not in fields:
         return []
@@ -50,9 +54,14 @@ def complete_setting(incomplete: str) -> Completions:
     return starting_with(((f"{name}={choice}", "") for choice in choices), incomplete)
 
 
+def shown_value(value: object) -> str:
+    """A default as ``--set`` takes it."""
+    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
 def complete_setting_name(incomplete: str) -> Completions:
     """Names of settings with their descriptions."""
-    return [(name.removesuffix("="), about) for name, about in complete_setting(incomplete)]
+    return [(name.partition("=")[0], about) for name, about in complete_setting(incomplete)]
 
 
 def complete_format(incomplete: str) -> Completions:

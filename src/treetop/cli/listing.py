@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Any
 
+from treetop.cli.completion import shown_value
 from treetop.cli.console import Console
 from treetop.cli.screen import print_table
 from treetop.data.convert import WRITERS
@@ -65,11 +65,6 @@ def describe_setting(name: str) -> dict[str, Any]:
         "choices": list(facts.choices),
         "models": [kind for kind, parameters in kinds.items() if name in parameters.defaults],
     }
-
-
-def shown_value(value: Any) -> str:
-    """A default as ``--set`` takes it."""
-    return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
 
 
 def list_formats(console: Console, as_json: bool) -> None:

@@ -21,7 +21,7 @@ INTERRUPTED = 130
 
 def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     """Run a command and return its exit code; an error a user can cause becomes one line on stderr."""
-    console = Console(command=(program, *arguments))
+    console = Console(command=(*program.split(), *arguments))
     # Flags are looked up here too, for what happens before or after they are parsed.
     flags = set(arguments)
     quiet, verbose = bool(flags & {"-q", "--quiet"}), bool(flags & {"-v", "--verbose"})

@@ -12,12 +12,13 @@ from treetop.runtime.progress import Reporter, reporter
 def compile_kernels(report: Reporter | None = None) -> None:
     """Compile the kernels that are not in numba's cache yet, as a visible stage."""
     kernels = list(all_kernels())
-    bars = report or reporter()
+    bars = report if report is not None else reporter()
     advance = bars.step("compiling (first run only)", len(kernels))
     for kernel in kernels:
         kernel.compile()
         advance()
-    bars.close()
+    if bars is not report:
+        bars.close()
 
 
 def print_table(rows: list[list[str]], numbers: bool = True) -> None:

@@ -109,7 +109,7 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     check_data(options.data)
     with console.progress() as report:
         try:
-            summary = train_members(options, kind, members, combine, console, report)
+            summary = train_members(options, kind, members, combine, report)
         except KeyboardInterrupt:
             report.close()
             if not any((run_folder(options.output, n) / FACTS).is_file() for n in range(len(members))):
@@ -128,7 +128,6 @@ def train_members(
     kind: str,
     members: list[Settings],
     combine: str,
-    console: Console,
     report: TimedReporter,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
@@ -136,8 +135,7 @@ def train_members(
     dataset = open_data(options.data, options.text_column, options.labels_column)
     split = dataset.split("train")
     check_labels(split, "learn from")
-    report.close()
-    note_unlabelled(split, console)
+    note_unlabelled(split, report)
     screen.compile_kernels(report)
     started = time.perf_counter()
     models = []
@@ -150,7 +148,6 @@ def train_members(
     model = models[0] if len(models) == 1 else Ensemble(models, combine)
     report.step("saving")
     model.save(options.output)
-    report.close()
     held_out = dataset.splits.get("test")
     return {
         "output": str(options.output),
@@ -228,22 +225,23 @@ def fit(
 ) -> XRLinear | XRTransformer:
     """Fit on a split, whether its labels are names or a matrix."""
     check_labels(split, "learn from")
-    bars = report or reporter()
+    bars = report if report is not None else reporter()
     names = None if split.labels is not None else dataset.label_names
     try:
         return estimator.fit(
             split.documents, split.given_labels, label_names=names, report=bars, **options
         )
     finally:
-        bars.close()
+        if bars is not report:
+            bars.close()
 
 
-def note_unlabelled(split: Split, console: Console) -> None:
+def note_unlabelled(split: Split, report: Reporter) -> None:
     """Note how many documents have no label: they are kept as negatives."""
     lines = split.named_labels(None) if split.has_labels else []
     empty = sum(not line for line in lines)
     if empty:
-        console.note(f"{empty:,} documents without a label are kept as negatives")
+        report.note(f"{empty:,} documents without a label are kept as negatives")
 
 
 def join_models(

@@ -103,7 +103,10 @@ class TerminalReporter(Reporter):
     def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
         """Start a stage with a bar of its own, which pulses if `total` is not known."""
         self._finish()
-        self._bars.start()
+        if not self._bars.live.is_started:
+            for earlier in self._bars.task_ids:  # drawn above already
+                self._bars.update(earlier, visible=False)
+            self._bars.start()
         task = self._current = self._bars.add_task(name, total=total, figures="")
         return lambda: self._bars.advance(task)
 
