@@ -19,8 +19,8 @@ INTRODUCTION = """# Commands
 {shared}
 
 `treetop --install-completion` lets the shell complete commands, options, presets and settings.
-An error that you can correct is one line on stderr, and the exit code is 2. `NO_COLOR` is respected, and
-where stderr is no terminal, progress is one line per stage.
+An error that you can correct is one line on stderr, and the exit code is 2. `NO_COLOR` is respected.
+Where stderr is no terminal, progress is one line per stage.
 """
 SHARED = ("verbose", "quiet", "help")
 

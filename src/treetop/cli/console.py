@@ -65,8 +65,10 @@ class Console:
         report = TimedReporter(reporter(self.quiet))
         try:
             yield report
-        finally:
-            report.close()
+        except BaseException:
+            report.abort()
+            raise
+        report.close()
         if self.verbose:
             total = sum(report.seconds.values())
             for name, seconds in [*report.seconds.items(), ("total", total)]:

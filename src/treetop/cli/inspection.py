@@ -29,15 +29,15 @@ def inspect_dataset(
     console = console or Console()
     check_data(path)
     dataset = open_data(path, text_column, labels_column)
+    if picture is not None:
+        draw_dataset(dataset, picture)
     if as_json:
         console.json({"data": str(path), "format": dataset.format, **dataset_figures(dataset)})
     else:
         print(f"{path}: {dataset.format}\n")
         print_figures(dataset)
-    if picture is not None:
-        draw_dataset(dataset, picture)
-        if not as_json:
-            console.message(f"\n{picture}: frequencies of labels and lengths of documents")
+        if picture is not None:
+            console.message(f"\n{picture}: label frequencies and document lengths")
 
 
 def print_figures(dataset: Dataset) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -31,7 +31,20 @@ SYNONYMS = {
     "--help": "help",
     "--version": "version",
 }
+# What people type for an option of another name.
+OPTION_SYNONYMS = {
+    "-k": "--k --topk --top-k --top_k --num-labels --limit",
+    "-o MODEL": "--out --out-dir --output-dir --output_dir --save --model-dir --to",
+    "--text-column": "--text --text-col --text_column --input-column",
+    "--labels-column": "--label --label-col --label_column --target --target-column",
+    "--encoder": "--model-name --model-name-or-path --model_name_or_path --backbone",
+    "--model xr-transformer": "--transformer --xr-transformer",
+    "--json": "--format",
+    "-q": "--silent",
+    "-v": "--debug",
+}
 MEANT = {typed: command for command, words in SYNONYMS.items() for typed in words.split()}
+MEANT_OPTION = {typed: flag for flag, words in OPTION_SYNONYMS.items() for typed in words.split()}
 
 
 class InterruptedRunError(Exception):
@@ -59,7 +72,7 @@ def explain_usage_error(error: Any) -> str:
         typed = message.split("'")[1]
         return f"{path}: no such command {typed!r}: {meant_command(typed, path, command.commands)}"
     if message.startswith("got unexpected extra"):
-        extra = message.partition("(")[2].rstrip(")")
+        extra = message.rpartition("(")[2].rstrip(")")
         return f"{path}: too many arguments ({extra}): quote a value with spaces; {usage}"
     return f"{path}: {message}: see {path} --help"
 
@@ -83,15 +96,19 @@ def meant_command(typed: str, path: str, commands: Iterable[str]) -> str:
     return f"choose one of {', '.join(names)}"
 
 
-def meant_option(typed: str, path: str, parameters: Iterable[Any]) -> str:
+def meant_option(typed: str, path: str, parameters: Sequence[Any]) -> str:
     """What to do about an unknown option: the one that was probably meant, or the setting."""
     known = [flag for parameter in parameters for flag in parameter.opts if flag.startswith("--")]
     setting = setting_meant(typed.lstrip("-").replace("-", "_")) if "--set" in known else None
     if setting is not None and f"--{setting}" not in known:
         return f"{setting} is a setting: did you mean --set {setting}=VALUE?"
+    flags = {flag for parameter in parameters for flag in parameter.opts}
+    meant = MEANT_OPTION.get(typed)
+    if meant is not None and meant.split()[0] in flags:
+        return f"did you mean {meant}?"
     near = difflib.get_close_matches(typed, known, 1, 0.6)
-    if near or setting is not None:
-        return f"did you mean {near[0] if near else f'--{setting}'}?"
+    if near:
+        return f"did you mean {near[0]}?"
     return f"see {path} --help"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.names import ELSEWHERE, renamed
 from treetop.settings.notation import parse_assignment
-from treetop.training.run import FACTS, check_run
+from treetop.training.run import FACTS, check_run, is_own
 
 LINEAR, TRANSFORMER = "xr-linear", "xr-transformer"
 Settings = dict[str, Any]
@@ -107,15 +108,19 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
         for number in range(len(members)):
             check_run(run_folder(options.output, number), options.resume, options.overwrite)
     check_data(options.data)
-    with console.progress() as report:
-        try:
+    runs = [run_folder(options.output, number) for number in range(len(members))]
+    new_runs = [run for run in runs if not run.exists()]
+    try:
+        with console.progress() as report:
             summary = train_members(options, kind, members, combine, report)
-        except KeyboardInterrupt:
-            report.close()
-            if not any((run_folder(options.output, n) / FACTS).is_file() for n in range(len(members))):
-                raise
-            resume = console.command_with("--resume", without="--overwrite")
-            raise InterruptedRunError(f"interrupted; resume with: {resume}") from None
+    except TreetopError:
+        discard_unstarted(new_runs)
+        raise
+    except KeyboardInterrupt:
+        if not any((run / FACTS).is_file() for run in runs):
+            raise
+        resume = console.command_with("--resume", without="--overwrite")
+        raise InterruptedRunError(f"interrupted; resume with: {resume}") from None
     if options.json:
         stages = {name: round(seconds, 3) for name, seconds in report.seconds.items()}
         console.json({**summary, "stages": stages})
@@ -194,6 +199,20 @@ def print_summary(options: TrainOptions, summary: Settings, console: Console) ->
 def run_folder(output: Path, number: int) -> Path:
     """Where the run of a model is kept during training and afterwards."""
     return output.with_name(f"{output.name}.run") / f"member-{number}"
+
+
+def discard_unstarted(runs: list[Path]) -> None:
+    """Delete runs in which no encoder has been trained, so that the corrected command needs no option.
+
+    A misspelt encoder, for instance, is noticed when the folder of the run exists already.
+    """
+    for run in filter(Path.is_dir, runs):
+        files = list(run.iterdir())
+        started = any(file.name.startswith(("level-", "checkpoint")) for file in files)
+        if all(map(is_own, files)) and not started:
+            shutil.rmtree(run)
+            if not any(run.parent.iterdir()):
+                run.parent.rmdir()
 
 
 def run_options(options: TrainOptions, kind: str, dataset: Dataset, number: int) -> Settings:

@@ -166,15 +166,17 @@ def command(
 
 def with_console(function: Callable[..., None]) -> Callable[..., None]:
     """`function` with the options ``-v`` and ``-q`` in place of its parameter `console`."""
-    declared = inspect.signature(function, eval_str=True).parameters.values()
+    declared = inspect.signature(function, eval_str=True).parameters
     own = [
         parameter.replace(kind=parameter.KEYWORD_ONLY)
-        for parameter in declared
-        if parameter.name != "console"
+        for name, parameter in declared.items()
+        if name != "console"
     ]
 
     def run(ctx: typer.Context, verbose: bool, quiet: bool, **values: Any) -> None:
-        function(**values, console=with_verbosity(ctx.obj, verbose, quiet))
+        if "console" in declared:
+            values["console"] = with_verbosity(ctx.obj, verbose, quiet)
+        function(**values)
 
     added = {"ctx": typer.Context, "verbose": Verbose, "quiet": Quiet}
     parameters = [

@@ -31,6 +31,9 @@ class Reporter:
     def close(self) -> None:
         """End the last stage. The reporter may be used again: `step` starts the next stage."""
 
+    def abort(self) -> None:
+        """Leave the last stage unfinished, after an error or an interruption."""
+
 
 class NotesReporter(Reporter):
     """Write notes to standard error, and no progress."""
@@ -69,6 +72,10 @@ class LineReporter(NotesReporter):
         if self._name:
             self._write(duration(time.perf_counter() - self._started))
             self._name = ""
+
+    def abort(self) -> None:
+        """Write nothing about the unfinished stage."""
+        self._name = ""
 
     def _advance(self) -> None:
         self._done += 1
@@ -124,6 +131,11 @@ class TerminalReporter(Reporter):
         self._finish()
         self._bars.stop()
 
+    def abort(self) -> None:
+        """Leave the last bar as it is and restore the terminal."""
+        self._current = None
+        self._bars.stop()
+
     def _finish(self) -> None:
         if self._current is not None:
             total = self._bars.tasks[self._current].total or 1
@@ -157,6 +169,11 @@ class TimedReporter(Reporter):
         """End the last stage."""
         self._stop()
         self.inner.close()
+
+    def abort(self) -> None:
+        """Count the unfinished stage as far as it went."""
+        self._stop()
+        self.inner.abort()
 
     def _stop(self) -> None:
         now = time.perf_counter()
