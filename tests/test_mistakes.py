@@ -21,7 +21,7 @@ import sys
 import pytest
 
 from treetop import XRLinear
-from treetop.cli.main import run
+from treetop.cli.main import run_command
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass"]
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"]]
@@ -62,7 +62,7 @@ train mydata
 explain mymodel red apple
     treetop explain: too many arguments (apple): quote a value with spaces; usage: treetop explain …
 predict mymodel texts.txt -k five
-    treetop predict: -k: … valid integer…: see treetop predict --help
+    treetop predict: -k: give a whole number: see treetop predict --help
 predict mymodel texts.txt -k 0
     treetop: k is 0: it must be at least 1
 predict mymodel texts.txt --format xml
@@ -114,6 +114,10 @@ train mydata -o notes
     treetop: notes: exists and is not a treetop model: choose another folder
 train mydata -o mydata
     treetop: mydata: exists and is not a treetop model: choose another folder
+train mydata -o /proc/absent/new
+    treetop: /proc/absent/new: cannot be written …
+predict mymodel texts.txt -o /proc/absent/predictions.jsonl
+    treetop: /proc/absent/…: cannot be written …
 train mydata -o .
     treetop: .: give the folder by its name
 data convert mydata notes
@@ -150,7 +154,7 @@ predict mymodel latin.txt
 train notes -o new
     treetop: notes: format not recognised…
 evaluate mymodel mydata --split validation
-    treetop: the data has no split validation: it has train, test…
+    treetop: the data has no split validation: choose one of train, test with --split
 evaluate mymodel mydata --propensity amzon
     treetop: unknown propensity preset 'amzon': choose one of wikipedia, amazon, default
 data convert mydata new --to jsnl
@@ -208,6 +212,10 @@ train mydata -o new --resume
     treetop: --resume is for xr-transformer: xr-linear trains in one go: leave out --resume
 train mydata -o new --ensemble
     treetop: --ensemble takes the members from a preset: give --preset or --member
+train mydata -o new --ensemble --preset eurlex-4k --encoder minilm
+    treetop: --ensemble takes the members from the preset: leave out --member, --encoder
+train mydata -o new --ensemble --preset fast
+    treetop: preset 'fast' names no ensemble: give its members by --member
 train mydata -o new --combine mean
     treetop: --combine mean: choose one of average, rank, sigmoid, softmax
 compress mymodel -o new --max-size big
@@ -286,15 +294,15 @@ def answer(workplace, monkeypatch, capsys):
     monkeypatch.chdir(workplace)
     before = sorted(workplace.rglob("*"))
 
-    def run_command(command):
-        code = run(shlex.split(command))
+    def error_of(command):
+        code = run_command(shlex.split(command))
         said = capsys.readouterr()
         assert code == 2
         assert said.out == ""
         assert sorted(workplace.rglob("*")) == before
         return error_in(said.err)
 
-    return run_command
+    return error_of
 
 
 def error_in(text):

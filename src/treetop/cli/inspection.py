@@ -171,8 +171,9 @@ def draw_dataset(dataset: Dataset, path: Path) -> None:
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
         raise TreetopError(
-            f"{path}: cannot be written ({error}): give a .png or .svg file in an existing folder"
+            f"{path}: cannot be written ({reason}): give a .png or .svg file in an existing folder"
         ) from None
     finally:
         pyplot.close(figure)

@@ -195,7 +195,7 @@ def settings_command(
     list_settings(names or [], console or Console(), json)
 
 
-def run(arguments: Sequence[str], program: str = "treetop") -> int:
+def run_command(arguments: Sequence[str], program: str = "treetop") -> int:
     """Run a command in this process and return its exit code."""
     return run_app(app, arguments, program)
 
@@ -205,4 +205,4 @@ def main() -> None:
     if warning := namesake_warning():
         print_error(warning)
     as_module = Path(sys.argv[0]).name == "__main__.py"
-    sys.exit(run(sys.argv[1:], "python -m treetop" if as_module else "treetop"))
+    sys.exit(run_command(sys.argv[1:], "python -m treetop" if as_module else "treetop"))

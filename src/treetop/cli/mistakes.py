@@ -43,6 +43,8 @@ OPTION_SYNONYMS = {
     "-q": "--silent",
     "-v": "--debug",
 }
+# What a message about a value that is no number says, by a word in typer's.
+NUMBERS = {"integer": "give a whole number", "number": "give a number", "float": "give a number"}
 MEANT = {typed: command for command, words in SYNONYMS.items() for typed in words.split()}
 MEANT_OPTION = {typed: flag for flag, words in OPTION_SYNONYMS.items() for typed in words.split()}
 
@@ -67,7 +69,8 @@ def explain_usage_error(error: Any) -> str:
         return f"{path}: missing {' '.join([*flag, placeholder(parameter)])}: {usage}"
     if kind == "BadParameter" and parameter is not None:
         named = placeholder(parameter) if parameter.param_type_name == "argument" else parameter.opts[0]
-        return f"{path}: {named}: {message}: see {path} --help"
+        needed = next((text for word, text in NUMBERS.items() if word in message), message)
+        return f"{path}: {named}: {needed}: see {path} --help"
     if message.startswith("no such command"):
         typed = message.split("'")[1]
         return f"{path}: no such command {typed!r}: {meant_command(typed, path, command.commands)}"

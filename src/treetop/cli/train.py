@@ -74,12 +74,12 @@ def variants(options: TrainOptions, kind: str) -> tuple[list[Settings], str]:
         changes = [parse_assignments(tuple(member.split(","))) for member in options.member]
     members = [{**common, **change} for change in changes]
     for settings in members:
-        check_names(kind, settings)
+        check_setting_names(kind, settings)
         check_parameters(kind, settings)
     return members, options.combine or combine
 
 
-def check_names(kind: str, settings: Settings) -> None:
+def check_setting_names(kind: str, settings: Settings) -> None:
     """Raise a `TreetopError` for a setting that only the other kind of model has."""
     own, other = PARAMETERS[kind].defaults, PARAMETERS[TRANSFORMER].defaults
     for name in settings:

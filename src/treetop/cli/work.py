@@ -129,7 +129,10 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
             name = "train"
             report.note("the data has no split test: evaluating on train")
-        split = dataset.split(name)
+        if name not in dataset.splits:
+            known = ", ".join(dataset.splits)
+            raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
+        split = dataset.splits[name]
         check_labels(split, "compare predictions with")
         result = evaluate_split(
             estimator,
