@@ -121,7 +121,7 @@ predict mymodel texts.txt -o /proc/absent/predictions.jsonl
 train mydata -o .
     treetop: .: give the folder by its name
 data convert mydata notes
-    treetop: notes: exists already: choose another …
+    treetop: notes: …exists…: choose another …
 data inspect mydata --picture absent/plot.png
     treetop: absent/plot.png: cannot be written …: give a .png or .svg file in an existing folder
 """
@@ -144,15 +144,15 @@ evaluate mymodel texts.txt
 train empty.txt -o new
     treetop: empty.txt: empty file…
 train short -o new
-    treetop: short/train.labels: 3 lines … 4 …train.txt…
+    treetop: short/train.labels: 3 lines …
 train ragged.csv -o new
-    treetop: ragged.csv:3: 3 fields, the header has 2…
+    treetop: ragged.csv:3: 3 fields, …the header has 2…
 train broken.jsonl -o new
-    treetop: broken.jsonl:2: not JSON …
+    treetop: broken.jsonl:2: not …JSON …
 predict mymodel latin.txt
     treetop: latin.txt:1: not UTF-8 …: convert the file to UTF-8…
 train notes -o new
-    treetop: notes: format not recognised…
+    treetop: notes: format not recogni…ed…
 evaluate mymodel mydata --split validation
     treetop: the data has no split validation: choose one of train, test with --split
 evaluate mymodel mydata --propensity amzon
@@ -160,11 +160,11 @@ evaluate mymodel mydata --propensity amzon
 data convert mydata new --to jsnl
     treetop: unknown format 'jsnl': choose one of …jsonl…
 data convert mydata new.csv
-    treetop: new.csv: one file for 2 splits …: give a folder and --to csv
+    treetop: new.csv: …2 splits …: give a folder and --to csv
 data get eurlex
     treetop: unknown data set 'eurlex': choose one of eurlex-4k, …
 explain mymodel "red apple" --label fruits
-    treetop: …fruits…
+    treetop: label 'fruits' is not known to the model: did you mean 'fruit'?
 """
 
 SETTINGS = """
@@ -197,7 +197,7 @@ train mydata -o new --set beam=many
 train mydata -o new --set loss=log
     treetop: loss is 'log': choose one of squared-hinge, hinge, logistic
 train mydata -o new --set tree=9-3-L
-    treetop: tree '9-3-L': level sizes must grow towards the labels
+    treetop: tree '9-3-L': level sizes must … towards the labels
 train mydata -o new --set ngrams=1,2
     treetop: ngrams '1,2' is not understood: write word:1-2, …
 train mydata -o new --preset quick
@@ -215,7 +215,7 @@ train mydata -o new --ensemble
 train mydata -o new --ensemble --preset eurlex-4k --encoder minilm
     treetop: --ensemble takes the members from the preset: leave out --member, --encoder
 train mydata -o new --ensemble --preset fast
-    treetop: preset 'fast' names no ensemble: give its members by --member
+    treetop: preset 'fast' names no ensemble: … members … --member
 train mydata -o new --combine mean
     treetop: --combine mean: choose one of average, rank, sigmoid, softmax
 compress mymodel -o new --max-size big
@@ -309,7 +309,8 @@ def error_in(text):
     """The last line on stderr; the lines before it are progress."""
     *progress, error = text.splitlines()
     for line in progress:
-        assert re.fullmatch(r"treetop: ([^:]+: [\d.]+ s|.* evaluating on train)", line), line
+        progress_line = r"treetop: ([^:]+: [\d.]+ s|.*; documents: .*|.* evaluating on train)"
+        assert re.fullmatch(progress_line, line), line
     return error
 
 

@@ -35,7 +35,9 @@ def trained(tmp_path_factory):
         "Next:",
         f"  treetop evaluate {folder}/model {folder}  # metrics on test documents",
     ]
-    stages = [line.partition(": ")[2] for line in done.stderr.decode().splitlines()]
+    first, *lines = done.stderr.decode().splitlines()
+    assert first == f"treetop: {folder}: text-lines; documents: train 25, test 25"
+    stages = [line.removeprefix("treetop: ") for line in lines]
     assert all(re.fullmatch(r"[^:]+: ([\d.]+ s|\d+ min \d\d s)", stage) for stage in stages)
     assert [stage.partition(":")[0] for stage in stages][::6] == ["reading data", "saving"]
     return folder

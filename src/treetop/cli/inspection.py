@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treetop.cli.console import Console
-from treetop.cli.paths import check_data
+from treetop.cli.paths import check_data, read_data
 from treetop.cli.screen import print_table
 from treetop.data import Dataset, Split, open_data
 from treetop.data.convert import LINES, convert
@@ -191,8 +191,7 @@ def convert_dataset(
     console = console or Console()
     check_data(source)
     with console.progress() as report:
-        report.step("reading data")
-        dataset = open_data(source, text_column, labels_column)
+        dataset = read_data(source, text_column, labels_column, report)
         report.step("writing data")
         written = convert(dataset, target, form)
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())

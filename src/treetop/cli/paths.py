@@ -1,4 +1,4 @@
-"""Checks of the paths a command is given: that they exist, and hold what they are taken for."""
+"""Paths a command is given: checks that they hold what they are taken for, and reading data."""
 
 from __future__ import annotations
 
@@ -6,10 +6,24 @@ import difflib
 from pathlib import Path
 
 from treetop.cli.console import shell_command
-from treetop.data import Split
+from treetop.data import Dataset, Split, open_data
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
 from treetop.model import layout
+from treetop.runtime.progress import Reporter
+
+
+def read_data(
+    path: Path, text_column: str | None, labels_column: str | None, report: Reporter
+) -> Dataset:
+    """Read a data set as a stage of its own, and note what was detected."""
+    report.step("reading data")
+    dataset = open_data(path, text_column, labels_column)
+    # `detected` also names columns and separators, where the reader provides it.
+    detected = getattr(dataset, "detected", dataset.format)
+    sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
+    report.note(f"{path}: {detected}; documents: {sizes}")
+    return dataset
 
 
 def check_data(path: Path) -> None:

@@ -12,8 +12,8 @@ from treetop.cli import screen
 from treetop.cli.console import Console, shell_command
 from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
 from treetop.cli.options import TrainOptions
-from treetop.cli.paths import check_data, check_labels, check_model
-from treetop.data import Dataset, Split, open_data
+from treetop.cli.paths import check_data, check_labels, check_model, read_data
+from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.features.encoders.opening import is_exported, is_word_vectors
@@ -136,8 +136,7 @@ def train_members(
     report: TimedReporter,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
-    report.step("reading data")
-    dataset = open_data(options.data, options.text_column, options.labels_column)
+    dataset = read_data(options.data, options.text_column, options.labels_column, report)
     split = dataset.split("train")
     check_labels(split, "learn from")
     note_unlabelled(split, report)

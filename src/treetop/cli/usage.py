@@ -108,7 +108,8 @@ def option_rows(parameters: Iterable[Any]) -> Rows:
         if parameter.param_type_name == "argument":
             heading, shown = "Arguments", placeholder(parameter)
         else:
-            heading, shown = group_of(parameter), ", ".join(sorted(parameter.opts, key=len))
+            flags = [*sorted(parameter.opts, key=len), *parameter.secondary_opts]
+            heading, shown = group_of(parameter), ", ".join(flags)
             if not parameter.is_flag:
                 shown += f" {placeholder(parameter)}"
         rows.setdefault(heading, []).append((shown, help_of(parameter)))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,13 @@ from treetop.base import FittedMixin
 from treetop.cli import screen
 from treetop.cli.console import Console
 from treetop.cli.options import EvaluateOptions, PredictOptions
-from treetop.cli.paths import check_labels, check_model, check_model_and_data, check_texts
+from treetop.cli.paths import (
+    check_labels,
+    check_model,
+    check_model_and_data,
+    check_texts,
+    read_data,
+)
 from treetop.data import Split, columnar, open_data, tables
 from treetop.data.files import blocks_of, lines_of
 from treetop.errors import TreetopError
@@ -85,12 +93,27 @@ def explain_text(
     check_model(model)
     if text == STDIN:
         text = "\n".join(texts_from(STDIN))
-    explanations = treetop.load(str(model)).explain(text, labels, k=k, words=words)
+    estimator = treetop.load(str(model))
+    check_known(labels or [], estimator.classes_)
+    explanations = estimator.explain(text, labels, k=k, words=words)
     if as_json:
         records = [explanation.to_dict() for explanation in explanations]
         print(json.dumps(records, indent=2, ensure_ascii=False))
     else:
         print("\n\n".join(map(str, explanations)))
+
+
+def check_known(labels: list[str], classes: np.ndarray) -> None:
+    """Raise a `TreetopError` for the first label that the model does not have, with a similar one."""
+    known = {str(name) for name in classes}
+    for label in labels:
+        if label not in known:
+            # Comparing with all of millions of names would take minutes.
+            initial = label[:1].lower()
+            candidates = islice((name for name in known if name[:1].lower() == initial), 20_000)
+            near = difflib.get_close_matches(label, candidates, 1, 0.6)
+            hint = f"did you mean {near[0]!r}?" if near else "write it as in the training data"
+            raise TreetopError(f"label {label!r} is not known to the model: {hint}")
 
 
 def as_line(prediction: list[tuple[str, float]], form: str) -> str:
@@ -123,8 +146,7 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
     with console.progress() as report:
         report.step("loading model")
         estimator = treetop.load(str(options.model))
-        report.step("reading data")
-        dataset = open_data(options.data, options.text_column, options.labels_column)
+        dataset = read_data(options.data, options.text_column, options.labels_column, report)
         name = options.split
         if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
             name = "train"
