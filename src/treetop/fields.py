@@ -1,4 +1,4 @@
-"""Dataclass fields with help, bounds and choices, of which settings and options are made."""
+"""Dataclass fields with help, bounds and choices: the declarations of settings and of CLI options."""
 
 from __future__ import annotations
 
@@ -16,17 +16,26 @@ META = "treetop"
 
 @dataclass(frozen=True)
 class Documented:
-    """What is known of a field besides its name, type and default."""
+    """Metadata of a field besides its name, type and default.
+
+    `above` and `below` are exclusive bounds, `at_least` is inclusive. `parse` raises a `TreetopError`
+    unless it understands the value. `section` is the heading that the field is listed under.
+
+    `flags`, `metavar` and `environment` describe the option of a command: its flags (``()`` makes it a
+    positional argument, None ``--NAME``), the placeholder of its value in help texts, and the
+    environment variable it can be read from.
+    """
 
     help: str
-    section: str = ""  # heading it is listed under
+    section: str = ""
     choices: tuple[str, ...] = ()
-    above: float | None = None  # exclusive bound
+    above: float | None = None
     at_least: float | None = None
-    below: float | None = None  # exclusive bound
-    parse: Callable[[Any], Any] | None = None  # raises unless the notation of the value is understood
-    flags: tuple[str, ...] | None = None  # of a command's option; () makes it an argument, None --NAME
-    environment: str | None = None  # variable that a command's option is read from
+    below: float | None = None
+    parse: Callable[[Any], Any] | None = None
+    flags: tuple[str, ...] | None = None
+    metavar: str | None = None
+    environment: str | None = None
 
 
 def documented(
@@ -40,26 +49,33 @@ def documented(
     below: float | None = None,
     parse: Callable[[Any], Any] | None = None,
     flags: tuple[str, ...] | None = None,
+    metavar: str | None = None,
     environment: str | None = None,
 ) -> Any:
-    """A dataclass field with everything a user should know; `MISSING` is no default."""
-    facts = Documented(help, section, tuple(choices), above, at_least, below, parse, flags, environment)
+    """Declare a dataclass field with its documentation and its checks.
+
+    `default` is ``dataclasses.MISSING`` for a required field. The other parameters are those of
+    `Documented`.
+    """
+    facts = Documented(
+        help, section, tuple(choices), above, at_least, below, parse, flags, metavar, environment
+    )
     return field(default=default, metadata={META: facts})
 
 
-def facts_of(one: Field[Any]) -> Documented:
-    """Help, bounds and choices of a field."""
-    facts: Documented = one.metadata[META]
+def facts_of(declared: Field[Any]) -> Documented:
+    """The metadata of a field that was made by `documented`."""
+    facts: Documented = declared.metadata[META]
     return facts
 
 
 def documented_fields(kind: type) -> dict[str, Field[Any]]:
-    """The fields of a dataclass that were made by `documented`, by name."""
-    return {one.name: one for one in fields(kind) if META in one.metadata}
+    """The fields of a dataclass that were made by `documented`, by name, in order."""
+    return {declared.name: declared for declared in fields(kind) if META in declared.metadata}
 
 
 def plain(value: Any) -> Any:
-    """`value` with numpy's numbers as Python's and lists as tuples."""
+    """Convert numpy scalars to Python numbers and lists to tuples; return other values unchanged."""
     if isinstance(value, list):
         return tuple(map(plain, value))
     if isinstance(value, bool | str) or value is None:
@@ -71,44 +87,48 @@ def plain(value: Any) -> Any:
     return value
 
 
-def annotation_of(one: Field[Any]) -> str:
-    """The type a field is declared with, as it is written in source."""
-    kind: Any = one.type
+def annotation_of(declared: Field[Any]) -> str:
+    """The type annotation of a field as written in the source, such as ``int | None``."""
+    kind: Any = declared.type
     return str(kind.__name__ if isinstance(kind, type) else kind).replace("pathlib.", "")
 
 
 def check_fields(instance: Any) -> None:
-    """Make the values of a frozen dataclass plain, and raise unless each of them is allowed."""
-    for one in documented_fields(type(instance)).values():
-        value = plain(getattr(instance, one.name))
-        if isinstance(value, str) and "Path" in annotation_of(one):
+    """Normalize the values of a frozen dataclass; raise a `TreetopError` for the first invalid one.
+
+    To be called in ``__post_init__``: it is the one place that sets attributes of a frozen instance.
+    """
+    for declared in documented_fields(type(instance)).values():
+        value = plain(getattr(instance, declared.name))
+        if isinstance(value, str) and "Path" in annotation_of(declared):
             value = Path(value)
-        object.__setattr__(instance, one.name, value)
-        check_field(one, value)
+        object.__setattr__(instance, declared.name, value)
+        check_field(declared, value)
 
 
-def check_field(one: Field[Any], value: Any) -> None:
-    """Raise unless `value` has the field's type, is within its bounds and can be parsed."""
-    check_type(one.name, value, annotation_of(one))
+def check_field(declared: Field[Any], value: Any) -> None:
+    """Raise a `TreetopError` unless `value` has the field's type, is in bounds and can be parsed."""
+    name = declared.name
+    check_type(name, value, annotation_of(declared))
     if value is None:
         return
-    facts = facts_of(one)
+    facts = facts_of(declared)
     if facts.choices and value not in facts.choices:
-        raise TreetopError(f"{one.name} is {value!r}: choose one of {', '.join(facts.choices)}")
+        raise TreetopError(f"{name} is {value!r}: choose one of {', '.join(facts.choices)}")
     if isinstance(value, float) and not math.isfinite(value):
-        raise TreetopError(f"{one.name} is {value}: it must be a finite number")
+        raise TreetopError(f"{name} is {value}: it must be a finite number")
     if facts.above is not None and not value > facts.above:
-        raise TreetopError(f"{one.name} is {value}: it must be above {facts.above:g}")
+        raise TreetopError(f"{name} is {value}: it must be above {facts.above:g}")
     if facts.at_least is not None and not value >= facts.at_least:
-        raise TreetopError(f"{one.name} is {value}: it must be at least {facts.at_least:g}")
+        raise TreetopError(f"{name} is {value}: it must be at least {facts.at_least:g}")
     if facts.below is not None and not value < facts.below:
-        raise TreetopError(f"{one.name} is {value}: it must be below {facts.below:g}")
+        raise TreetopError(f"{name} is {value}: it must be below {facts.below:g}")
     if facts.parse is not None:
         facts.parse(value)
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:
-    """Raise unless `value` has one of the types a field is declared with."""
+    """Raise a `TreetopError` unless `value` has one of the types of the annotation."""
     allowed: dict[str, tuple[type, ...]] = {
         "int": (int,),
         "float": (int, float),

@@ -1,6 +1,6 @@
-"""One field of a dataclass is one option: of the command, with its bounds, and from Python."""
+"""Each documented field of a dataclass is an option of a command, with the same bounds in Python."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -8,22 +8,28 @@ import typer
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
-from treetop.cli.options import EvaluateOptions, TrainOptions, options_from
+from treetop.cli.options import (
+    EvaluateOptions,
+    ExplainOptions,
+    PredictOptions,
+    TrainOptions,
+    options_from,
+)
 from treetop.errors import TreetopError
-from treetop.fields import META, documented
+from treetop.fields import documented, documented_fields, facts_of
 from treetop.serve.options import ServiceOptions
 
 
 @dataclass(frozen=True)
-class MoreOptions(ServiceOptions):
-    """Those of the service, and two new ones."""
+class PaintOptions(ServiceOptions):
+    """The options of the service and two others."""
 
-    most_colours: int = documented(3, "Colours at most.", at_least=1)
-    shade: tuple[str, ...] = documented((), "Of each colour.", flags=("-s", "--shade"))
+    max_colours: int = documented(3, "Maximum number of colours.", at_least=1)
+    shade: tuple[str, ...] = documented((), "Shade of a colour.", flags=("-s", "--shade"))
 
 
 def command_of(kind):
-    """A command with the options of a dataclass, and what it was called with."""
+    """A command with the options of a dataclass, and the list of instances it was called with."""
     received = []
     alone = typer.Typer()
     alone.command()(options_from(kind)(received.append))
@@ -31,29 +37,36 @@ def command_of(kind):
 
 
 def parameters(command):
-    return {one.name: one for one in command.params}
+    return {parameter.name: parameter for parameter in command.params}
 
 
 def test_a_new_field_is_an_option_and_arrives():
-    command, received = command_of(MoreOptions)
+    command, received = command_of(PaintOptions)
     known = parameters(typer.main.get_command(command))
-    assert known["most_colours"].opts == ["--most-colours"]
-    assert known["most_colours"].help == "Colours at most."
-    assert known["most_colours"].default == 3
+    assert known["max_colours"].opts == ["--max-colours"]
+    assert known["max_colours"].help == "Maximum number of colours."
+    assert known["max_colours"].default == 3
     assert known["shade"].opts == ["-s", "--shade"]
-    arguments = ["m", "--most-colours", "5", "-s", "light", "-s", "dark", "--port", "0"]
+    arguments = ["m", "--max-colours", "5", "-s", "light", "-s", "dark", "--port", "0"]
     assert CliRunner().invoke(command, arguments).exit_code == 0
-    assert received == [MoreOptions(Path("m"), port=0, most_colours=5, shade=("light", "dark"))]
+    assert received == [PaintOptions(Path("m"), port=0, max_colours=5, shade=("light", "dark"))]
 
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("serve", ServiceOptions), ("train", TrainOptions), ("evaluate", EvaluateOptions)],
+    [
+        ("serve", ServiceOptions),
+        ("train", TrainOptions),
+        ("predict", PredictOptions),
+        ("explain", ExplainOptions),
+        ("evaluate", EvaluateOptions),
+    ],
 )
 def test_every_documented_field_is_an_option_of_its_command(name, kind):
     known = parameters(typer.main.get_command(app).commands[name])
-    declared = {one.name: one.metadata[META].help for one in fields(kind) if META in one.metadata}
-    assert {option: one.help for option, one in known.items()} == declared
+    declared = {name: facts_of(field).help for name, field in documented_fields(kind).items()}
+    shared = {"verbose", "quiet"}
+    assert {option: one.help for option, one in known.items() if option not in shared} == declared
 
 
 def test_without_options_a_command_has_the_defaults_of_python():
@@ -83,10 +96,10 @@ def test_the_token_may_come_from_the_environment():
         ({"max_texts": "many"}, "max_texts is 'many': it must be of type int"),
         ({"allow_origin": "a"}, "allow_origin is 'a': it must be of type tuple[str, ...]"),
         ({"token": ""}, "the token must be made of ASCII characters, at least one"),
-        ({"most_colours": 0}, "most_colours is 0: it must be at least 1"),
+        ({"max_colours": 0}, "max_colours is 0: it must be at least 1"),
     ],
 )
 def test_bounds_are_those_of_the_declaration(options, message):
     with pytest.raises(TreetopError) as error:
-        MoreOptions("m", **options)
+        PaintOptions("m", **options)
     assert str(error.value) == message

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
+import shlex
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import treetop
+from treetop.cli.console import Console
+from treetop.cli.paths import check_data, check_model, not_found
 from treetop.cli.screen import comparison_rows, print_table
 from treetop.cli.work import evaluate_split
 from treetop.data import Dataset, open_data
@@ -20,72 +23,127 @@ from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model, Predictor
 from treetop.runtime import Runtime
 from treetop.runtime.files import replacing_file
+from treetop.runtime.progress import Reporter
 
 
-def import_from_pecos(source: Path, output: Path, words: Path | None, labels: Path | None) -> None:
-    """A model folder of PECOS as one of treetop, or its params.json as a preset."""
+def import_from_pecos(
+    source: Path,
+    output: Path,
+    words: Path | None,
+    labels: Path | None,
+    console: Console | None = None,
+) -> None:
+    """Convert a model folder of PECOS to one of treetop, or its params.json to a preset."""
+    console = console or Console()
+    if not source.exists():
+        raise not_found(source, "file or folder")
     if source.suffix == ".json":
-        import_params(source, output)
+        import_params(source, output, console)
         return
     from treetop.interop.pecos import import_model
 
     store.check_target(output)
     model = import_model(source, words, labels)
     model.save(output)
-    what = "texts" if model.model_.reads_texts else "features (give --words to predict from texts)"
-    print(f"{output}: {model.kind}, {len(model.classes_):,} labels, predicts from {what}")
+    reads = "texts" if model.model_.reads_texts else "features (give --words to predict from texts)"
+    console.message(f"{output}: {model.kind}, {len(model.classes_):,} labels, predicts from {reads}")
     if labels is None:
-        print("treetop: labels are called by their numbers: --labels gives names", file=sys.stderr)
+        console.note("labels are named by their numbers: give their names with --labels")
 
 
-def import_params(source: Path, output: Path) -> None:
-    """Write a preset and say which keys were left out."""
+def import_params(source: Path, output: Path, console: Console) -> None:
+    """Write a preset, and note which keys have no counterpart."""
     from treetop.interop.pecos_params import read_params
 
-    found = read_params(source)
-    made = {"about": f"From PECOS: {source.name}", "model": found.model, "settings": found.settings}
+    params = read_params(source)
+    about = f"From PECOS: {source.name}"
     with replacing_file(output) as out:
-        json.dump(made, out, indent=2)
+        json.dump({"about": about, "model": params.model, "settings": params.settings}, out, indent=2)
         out.write("\n")
-    print(f"{output}: a preset of {found.model}: treetop train DATA --preset {output} -o MODEL")
-    for key, reason in found.ignored.items():
-        print(f"treetop: left out {key}: {reason}", file=sys.stderr)
+    train = f"treetop train DATA {shlex.join(['--preset', str(output)])} -o MODEL"
+    console.message(f"{output}: a preset of {params.model}: {train}")
+    for key, reason in params.ignored.items():
+        console.note(f"left out {key}: {reason}")
 
 
 def compress_model(
-    folder: Path, output: Path, max_size: str | None, storage: str, data: Path | None
+    folder: Path,
+    output: Path,
+    max_size: str | None,
+    storage: str,
+    data: Path | None,
+    console: Console | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Save a smaller model and print sizes, and precision before and after if there is data."""
-    store.check_target(output)
-    room = None if max_size is None else parse_size(max_size)
-    dataset = None if data is None else open_data(data)
-    runtime = Runtime()
-    smaller, threshold = compress(read_model(folder), folder, room, storage, runtime)
-    write_model(smaller, output)
-    print_before_and_after(folder, output, dataset)
+    """Save a smaller model; print sizes, and metrics before and after if there is data."""
+    console = console or Console()
+    max_bytes = None if max_size is None else parse_size(max_size)
+    dataset = checked_inputs(folder, output, data)
+    with console.progress() as report:
+        report.step("compressing")
+        smaller, threshold = compress(read_model(folder), folder, max_bytes, storage, Runtime())
+        report.step("saving")
+        write_model(smaller, output)
+        compared = before_and_after(folder, output, dataset, report)
+    if as_json:
+        console.json({"output": str(output), **compared, "pruned_below": float(threshold)})
+        return
+    print_before_and_after(compared)
     if threshold:
-        print(f"\nweights below {threshold:.4g} were dropped")
+        console.result(f"\nweights below {threshold:.4g} were dropped")
 
 
-def print_before_and_after(before: Path, after: Path, dataset: Dataset | None) -> None:
-    """Sizes of two model folders, and their precision if there is data."""
-    folders = (before, after)
-    rows = [["", "before", "after"], ["MB", *(f"{folder_bytes(f) / 1e6:.1f}" for f in folders)]]
-    if dataset is not None:
-        split = dataset.split("test", "train")
-        models = [treetop.load(str(folder)) for folder in folders]
-        before_and_after = [evaluate_split(model, split, dataset.label_names) for model in models]
-        rows += comparison_rows(before_and_after)
+def checked_inputs(folder: Path, output: Path, data: Path | None) -> Dataset | None:
+    """The data set, after a check of all paths: before any work is done."""
+    store.check_target(output)
+    check_model(folder)
+    if data is None:
+        return None
+    check_data(data)
+    return open_data(data)
+
+
+def before_and_after(
+    before: Path, after: Path, dataset: Dataset | None, report: Reporter
+) -> dict[str, dict[str, Any]]:
+    """Size in bytes of two model folders, and their metrics if there is data."""
+    compared: dict[str, dict[str, Any]] = {}
+    for name, folder in (("before", before), ("after", after)):
+        compared[name] = {"bytes": folder_bytes(folder)}
+        if dataset is not None:
+            split = dataset.split("test", "train")
+            estimator = treetop.load(str(folder))
+            compared[name] |= evaluate_split(estimator, split, dataset.label_names, report=report)
+    return compared
+
+
+def print_before_and_after(compared: dict[str, dict[str, Any]]) -> None:
+    """Print sizes, and the main metrics if there are any, one column per model."""
+    rows = [["", *compared], ["MB", *(f"{result['bytes'] / 1e6:.1f}" for result in compared.values())]]
+    if all("documents" in result for result in compared.values()):
+        rows += comparison_rows(list(compared.values()))
     print_table(rows)
 
 
-def export_model(folder: Path, output: Path, int8: bool, data: Path | None) -> None:
-    """Save a model whose encoder is an ONNX file."""
-    store.check_target(output)
-    dataset = None if data is None else open_data(data)
-    with tempfile.TemporaryDirectory() as work:
+def export_model(
+    folder: Path,
+    output: Path,
+    int8: bool,
+    data: Path | None,
+    console: Console | None = None,
+    as_json: bool = False,
+) -> None:
+    """Save a model whose encoder is an ONNX file; print as `compress_model` does."""
+    console = console or Console()
+    dataset = checked_inputs(folder, output, data)
+    with console.progress() as report, tempfile.TemporaryDirectory() as work:
+        report.step("exporting")
         write_model(exported(read_model(folder), folder, Path(work), int8), output)
-    print_before_and_after(folder, output, dataset)
+        compared = before_and_after(folder, output, dataset, report)
+    if as_json:
+        console.json({"output": str(output), **compared})
+    else:
+        print_before_and_after(compared)
 
 
 def exported(model: Predictor, folder: Path, work: Path, int8: bool) -> Model:
@@ -103,4 +161,6 @@ def exported(model: Predictor, folder: Path, work: Path, int8: bool) -> Model:
                     model.feature_map, encoder=EncoderHandle.holding(onnx, handle.max_length)
                 ),
             )
-    raise TreetopError(f"{folder}: holds no transformer encoder to export")
+    raise TreetopError(
+        f"{folder}: holds no transformer encoder to export: give a model of --model xr-transformer"
+    )

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
+from treetop.cli.console import Console, shell_command
 from treetop.data.download import ARCHIVE, get_dataset
 
 
-def fetch_dataset(name: str, output: Path, address: str | None) -> None:
-    """Download, unpack, and say where it is."""
+def fetch_dataset(name: str, output: Path, address: str | None, console: Console | None = None) -> None:
+    """Download and unpack a data set, then say where it is and what to do next."""
+    console = console or Console()
+    with console.progress() as report:
+        report.step(f"downloading {name}")
 
-    def show(have: int, expected: int) -> None:
-        if sys.stderr.isatty():
-            share = f"{100 * have / expected:.0f} %" if expected else f"{have >> 20:,} MB"
-            sys.stderr.write(f"\r{name}: {share}  ")
+        def show(have: int, expected: int) -> None:
+            share = f"{100 * have / expected:.0f} % of " if expected else ""
+            report.figures(f"{share}{(expected or have) / 1e6:,.0f} MB")
 
-    target = get_dataset(name, output, address or ARCHIVE, show)
-    print(f"{target}: ready; next: treetop data inspect {target}")
+        target = get_dataset(name, output, address or ARCHIVE, show)
+    console.message(f"{target}: ready; next: {shell_command('data', 'inspect', target)}")

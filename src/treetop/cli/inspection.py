@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from treetop.cli.console import Console
+from treetop.cli.paths import check_data, read_data
 from treetop.cli.screen import print_table
 from treetop.data import Dataset, Split, open_data
 from treetop.data.convert import LINES, convert
@@ -16,79 +18,132 @@ from treetop.runtime.extras import require
 
 
 def inspect_dataset(
-    path: Path, text_column: str | None, labels_column: str | None, picture: Path | None = None
+    path: Path,
+    text_column: str | None,
+    labels_column: str | None,
+    picture: Path | None = None,
+    console: Console | None = None,
+    as_json: bool = False,
 ) -> None:
-    """Print a page of figures about a data set, and draw it if asked."""
+    """Print a summary of a data set, and plot it if `picture` is given."""
+    console = console or Console()
+    check_data(path)
     dataset = open_data(path, text_column, labels_column)
-    print(f"{path}: {dataset.format}\n")
-    print_figures(dataset)
     if picture is not None:
         draw_dataset(dataset, picture)
-        print(f"\n{picture}: how often labels occur, how long documents are")
+    if as_json:
+        console.json({"data": str(path), "format": dataset.format, **dataset_figures(dataset)})
+    else:
+        print(f"{path}: {dataset.format}\n")
+        print_figures(dataset)
+        if picture is not None:
+            console.message(f"\n{picture}: label frequencies and document lengths")
 
 
 def print_figures(dataset: Dataset) -> None:
-    """Documents, labels, lengths, duplicates and the labels' long tail."""
-    columns = [split_figures(split, dataset.label_names) for split in dataset.splits.values()]
-    rows = [["", *dataset.splits]]
-    for name in dict.fromkeys(name for column in columns for name in column):
-        rows.append([name, *(column.get(name, "") for column in columns)])
+    """Print sizes, lengths, duplicates and label frequencies."""
+    figures = dataset_figures(dataset)
+    splits = figures["splits"]
+    rows = [["", *splits]]
+    for name in dict.fromkeys(name for split in splits.values() for name in split):
+        rows.append(
+            [name.replace("_", " "), *(shown_number(split.get(name)) for split in splits.values())]
+        )
     print_table(rows)
+    labels = figures.get("labels")
+    if labels is None:
+        return
+    print(
+        f"\nlabels in train: {labels['count']:,}; with 1 document {labels['with_1_document']:,}, with "
+        f"5 or more {labels['with_5_or_more']:,}, with more than 50 {labels['with_more_than_50']:,}"
+    )
+    print("most frequent: " + ", ".join(f"{label} ({n:,})" for label, n in labels["most_frequent"]))
+    for name, overlap in figures["overlap"].items():
+        for what, count in overlap.items():
+            print(f"{what.replace('_', f' of {name} ', 1).replace('_', ' ')}: {count:,}")
+
+
+def shown_number(value: float | None) -> str:
+    """A count with thousands separators, a mean with two decimals, nothing for None."""
+    if value is None:
+        return ""
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.2f}"
+
+
+def dataset_figures(dataset: Dataset) -> dict[str, Any]:
+    """Figures of every split; label frequencies in train and overlaps with it, if it has labels."""
+    names = dataset.label_names
+    figures: dict[str, Any] = {
+        "splits": {name: split_figures(split, names) for name, split in dataset.splits.items()}
+    }
     train = dataset.splits.get("train")
     if train is None or not train.has_labels:
-        return
+        return figures
     counts = label_counts(train, dataset)
     sizes = np.array(sorted(counts.values()))
-    print(
-        f"\nlabels in train: {sizes.size:,}; with 1 document {int((sizes == 1).sum()):,}, "
-        f"with 5 or more {int((sizes >= 5).sum()):,}, with more than 50 {int((sizes > 50).sum()):,}"
-    )
-    print("most frequent: " + ", ".join(f"{name} ({n:,})" for name, n in counts.most_common(5)))
-    known = set(train.texts or ())
-    for name, split in dataset.splits.items():
-        if name != "train" and split.has_labels:
-            lacking = set(label_counts(split, dataset)) - set(counts)
-            print(f"labels of {name} that train lacks: {len(lacking):,}")
-        if name != "train" and split.texts is not None and train.texts is not None:
-            both = sum(text in known for text in split.texts)
-            print(f"texts of {name} that are in train too: {both:,}")
+    figures["labels"] = {
+        "count": int(sizes.size),
+        "with_1_document": int((sizes == 1).sum()),
+        "with_5_or_more": int((sizes >= 5).sum()),
+        "with_more_than_50": int((sizes > 50).sum()),
+        "most_frequent": counts.most_common(5),
+    }
+    texts = set(train.texts or ())
+    figures["overlap"] = {
+        name: overlap_with_train(split, dataset, set(counts), texts)
+        for name, split in dataset.splits.items()
+        if name != "train"
+    }
+    return figures
+
+
+def overlap_with_train(
+    split: Split, dataset: Dataset, labels: set[str], texts: set[str]
+) -> dict[str, int]:
+    """Labels of a split that training does not have, and texts that it has too."""
+    overlap = {}
+    if split.has_labels:
+        overlap["labels_not_in_train"] = len(set(label_counts(split, dataset)) - labels)
+    if split.texts is not None and texts:
+        overlap["texts_also_in_train"] = sum(text in texts for text in split.texts)
+    return overlap
 
 
 def label_counts(split: Split, dataset: Dataset) -> Counter[str]:
-    """How many documents of a split have each label."""
+    """Number of documents per label in a split."""
     return Counter(label for line in split.named_labels(dataset.label_names) for label in line)
 
 
 def document_lengths(split: Split) -> np.ndarray:
-    """Words of each text, or features of each row."""
+    """Number of words per text, or of features per row: int array of shape (N,)."""
     if split.texts is None:
         return np.diff(split.X.indptr) if split.X is not None else np.zeros(0, np.int64)
     return np.array([len(text.split()) for text in split.texts])
 
 
-def split_figures(split: Split, names: list[str] | None) -> dict[str, str]:
-    """Figures of one split."""
-    made = {"documents": f"{len(split):,}"}
-    words = document_lengths(split)
-    what = "words" if split.texts is not None else "features"
+def split_figures(split: Split, names: list[str] | None) -> dict[str, float]:
+    """Counts (int) and means (float) of one split, by their names."""
+    figures: dict[str, float] = {"documents": len(split)}
+    lengths = document_lengths(split)
+    unit = "words" if split.texts is not None else "features"
     if split.X is not None:
-        made["features"] = f"{split.X.shape[1]:,}"
-    made[f"{what} a document, mean"] = f"{words.mean():.1f}"
-    made[f"{what} a document, longest"] = f"{words.max():,}"
-    made[f"documents without {what}"] = f"{int((words == 0).sum()):,}"
+        figures["features"] = int(split.X.shape[1])
+    figures[f"mean_{unit}_per_document"] = float(lengths.mean()) if lengths.size else 0.0
+    figures[f"maximum_{unit}_per_document"] = int(lengths.max(initial=0))
+    figures[f"documents_without_{unit}"] = int((lengths == 0).sum())
     if split.texts is not None:
-        made["texts that came before"] = f"{len(split.texts) - len(set(split.texts)):,}"
+        figures["duplicate_texts"] = len(split.texts) - len(set(split.texts))
     if split.has_labels:
         lines = split.named_labels(names)
         sizes = np.array([len(line) for line in lines])
-        made["labels"] = f"{len({label for line in lines for label in line}):,}"
-        made["labels a document, mean"] = f"{sizes.mean():.2f}"
-        made["documents without labels"] = f"{int((sizes == 0).sum()):,}"
-    return made
+        figures["labels"] = len({label for line in lines for label in line})
+        figures["mean_labels_per_document"] = float(sizes.mean())
+        figures["documents_without_labels"] = int((sizes == 0).sum())
+    return figures
 
 
 def draw_dataset(dataset: Dataset, path: Path) -> None:
-    """How often labels occur, and how long documents are."""
+    """Plot label frequencies and document lengths to a PNG or SVG file."""
     require("pictures", "report").use("Agg")
     from matplotlib import pyplot
 
@@ -106,9 +161,9 @@ def draw_dataset(dataset: Dataset, path: Path) -> None:
             right.hist(
                 lengths, edges, weights=weights, histtype="step", label=f"{name}: {len(split):,}"
             )
-    what = "words" if any(split.texts is not None for split in dataset.splits.values()) else "features"
-    left.set(xlabel="label, the most frequent first", ylabel="documents", title="The labels' long tail")
-    right.set(xscale="log", xlabel=f"{what} a document", ylabel="% of documents", title="Lengths")
+    unit = "words" if any(split.texts is not None for split in dataset.splits.values()) else "features"
+    left.set(xlabel="label, most frequent first", ylabel="documents", title="Label frequencies")
+    right.set(xscale="log", xlabel=f"{unit} per document", ylabel="% of documents", title="Lengths")
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)
         if axes.get_legend_handles_labels()[0]:
@@ -116,25 +171,35 @@ def draw_dataset(dataset: Dataset, path: Path) -> None:
     try:
         figure.savefig(path, dpi=130)
     except (OSError, ValueError) as error:
-        raise TreetopError(f"{path}: cannot be written ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise TreetopError(
+            f"{path}: cannot be written ({reason}): give a .png or .svg file in an existing folder"
+        ) from None
     finally:
         pyplot.close(figure)
 
 
 def convert_dataset(
-    source: Path, target: Path, form: str | None, text_column: str | None, labels_column: str | None
+    source: Path,
+    target: Path,
+    form: str | None,
+    text_column: str | None,
+    labels_column: str | None,
+    console: Console | None = None,
 ) -> None:
-    """Write data in another format, and say what could not be kept."""
-    dataset = open_data(source, text_column, labels_column)
-    made = convert(dataset, target, form)
+    """Write data in another format, and note what could not be kept."""
+    console = console or Console()
+    check_data(source)
+    with console.progress() as report:
+        dataset = read_data(source, text_column, labels_column, report)
+        report.step("writing data")
+        written = convert(dataset, target, form)
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
-    print(f"{target}: {made} from {dataset.format}; documents: {sizes}")
-    breaks = sum(
-        "\n" in text or "\r" in text for s in dataset.splits.values() for text in s.texts or ()
-    )
-    if breaks and made in LINES:
-        print(
-            f"treetop: {breaks:,} texts had line breaks, which became spaces: {made} has a document a "
-            "line",
-            file=sys.stderr,
+    console.message(f"{target}: {written} from {dataset.format}; documents: {sizes}")
+    texts = (text for split in dataset.splits.values() for text in split.texts or ())
+    breaks = sum("\n" in text or "\r" in text for text in texts)
+    if breaks and written in LINES:
+        console.note(
+            f"{breaks:,} texts had line breaks, which became spaces: "
+            f"{written} has one document per line"
         )

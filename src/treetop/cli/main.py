@@ -2,37 +2,69 @@
 
 from __future__ import annotations
 
+import logging
 import sys
-import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Optional, TextIO
+from typing import Annotated, Optional
 
 import typer
 
+from treetop import __version__
+from treetop.cli.changing import add_changing_commands
+from treetop.cli.completion import complete_setting_name
+from treetop.cli.console import Console, versions
 from treetop.cli.data import data_app
-from treetop.cli.options import DemoOptions, EvaluateOptions, TrainOptions, options_from
-from treetop.errors import TreetopError
+from treetop.cli.mistakes import check_encoder_packages, print_error
+from treetop.cli.options import (
+    DemoOptions,
+    EvaluateOptions,
+    ExplainOptions,
+    PredictOptions,
+    TrainOptions,
+    options_from,
+)
+from treetop.cli.running import run_app
+from treetop.cli.usage import CONTEXT, HelpGroup, JsonOption, Quiet, Verbose, command, with_verbosity
 from treetop.runtime.extras import namesake_warning, require
 from treetop.serve.options import ServiceOptions
 
-INTERRUPTED = 130
+START, USE, LOOK_UP = "Get started", "Use a model", "Look up"
 
 app = typer.Typer(
+    cls=HelpGroup,
     help="Tag text with labels from a vocabulary of thousands to millions.",
-    no_args_is_help=True,
-    add_completion=False,
+    epilog="`treetop COMMAND --help` shows the options of a command, with examples.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings=CONTEXT,
 )
-app.add_typer(data_app, name="data")
-
-ModelArgument = Annotated[Path, typer.Argument(help="A model folder.")]
-TestData = Annotated[
-    Optional[Path], typer.Option("--data", help="Data whose test split shows what it costs.")
-]
 
 
-@app.command("demo")
+def show_version(console: Console, asked: bool) -> None:
+    """Print the version, and with ``-v`` those of Python and the main dependencies; then exit."""
+    if asked:
+        console.result(versions() if console.verbose else f"treetop {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("-V", "--version", help="Show the version and exit.")
+    ] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
+) -> None:
+    """Set up what all commands share."""
+    ctx.obj = with_verbosity(ctx.obj, verbose, quiet)
+    show_version(ctx.obj, version)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@command(app, "demo", START, "treetop demo\ntreetop demo --linear\ntreetop demo --serve")
 @options_from(DemoOptions)
 def demo_command(options: DemoOptions) -> None:
     """Train, compare and explain models on 4,000 records of scientific databases."""
@@ -41,171 +73,128 @@ def demo_command(options: DemoOptions) -> None:
     run_demo(options)
 
 
-@app.command("train")
+@command(
+    app,
+    "train",
+    START,
+    "treetop train mydata -o mymodel\n"
+    "treetop train articles.csv -o mymodel --text-column body --labels-column topics\n"
+    "treetop train mydata -o mymodel --model xr-transformer --encoder minilm\n"
+    "treetop train mydata -o mymodel --preset bonsai --set beam=20 --set seed=1",
+)
 @options_from(TrainOptions)
-def train_command(options: TrainOptions) -> None:
+def train_command(options: TrainOptions, console: Console | None = None) -> None:
     """Train a model on the training split of DATA."""
     from treetop.cli.train import train_model
 
-    train_model(options)
+    train_model(options, console or Console())
 
 
-@app.command("ensemble")
-def ensemble_command(
-    models: Annotated[list[Path], typer.Argument(help="Model folders, trained on the same data.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the ensemble.")],
-    combine: Annotated[str, typer.Option(help="average, rank, sigmoid or softmax.")] = "average",
-) -> None:
-    """Put trained models together as one."""
-    from treetop.cli.train import join_models
-
-    join_models(models, output, combine)
-
-
-@app.command("predict")
-def predict_command(
-    model: ModelArgument,
-    file: Annotated[str, typer.Argument(help="Texts, a line each; - is standard input.")] = "-",
-    k: Annotated[int, typer.Option("-k", help="Labels per text.", min=1)] = 5,
-    output: Annotated[Optional[Path], typer.Option("-o", "--output", help="File to write to.")] = None,
-    form: Annotated[str, typer.Option("--format", help="jsonl or tsv.")] = "jsonl",
-    beam: Annotated[Optional[int], typer.Option(help="Nodes followed at each level.")] = None,
-) -> None:
-    """Label names and scores for texts, a line each."""
+@command(
+    app,
+    "predict",
+    USE,
+    "treetop predict mymodel texts.txt -k 3\n"
+    "treetop predict mymodel articles.csv --text-column body -o predictions.jsonl\n"
+    'echo "a text" | treetop predict mymodel --format tsv',
+)
+@options_from(PredictOptions)
+def predict_command(options: PredictOptions, console: Console | None = None) -> None:
+    """Predict labels for texts: names and scores, one JSON line per text."""
     from treetop.cli.work import predict_file
 
-    predict_file(model, file, k=k, output=output, form=form, beam=beam)
+    predict_file(options, console or Console())
 
 
-@app.command("explain")
-def explain_command(
-    model: ModelArgument,
-    text: Annotated[str, typer.Argument(help="The text; - is standard input.")] = "-",
-    label: Annotated[
-        Optional[list[str]], typer.Option(help="Label to explain; else the best ones.")
-    ] = None,
-    k: Annotated[int, typer.Option("-k", help="How many of the best.", min=1)] = 3,
-    words: Annotated[int, typer.Option(help="Words listed a label.", min=0)] = 15,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> None:
-    """Why a text gets its labels: words, encoder, the path through the tree."""
-    from treetop.cli.work import explain_text
-
-    explain_text(model, text, labels=label or None, k=k, words=words, as_json=json)
-
-
-@app.command("evaluate")
+@command(
+    app,
+    "evaluate",
+    USE,
+    "treetop evaluate mymodel mydata\ntreetop evaluate mymodel mydata --split dev --json",
+)
 @options_from(EvaluateOptions)
-def evaluate_command(options: EvaluateOptions) -> None:
-    """Every measure, overall and by label frequency."""
+def evaluate_command(options: EvaluateOptions, console: Console | None = None) -> None:
+    """Compute every metric, overall and by label frequency."""
     from treetop.cli.work import evaluate_model
 
-    evaluate_model(options)
+    evaluate_model(options, console)
 
 
-@app.command("compress")
-def compress_command(
-    model: ModelArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the smaller model.")],
-    max_size: Annotated[
-        Optional[str], typer.Option(help="Drop the smallest weights until it fits: 200MB.")
-    ] = None,
-    weights: Annotated[str, typer.Option(help="Of weights on disk: float16 or int8.")] = "int8",
-    data: TestData = None,
-) -> None:
-    """Make a model smaller, and show the cost in P@k."""
-    from treetop.cli.exchange import compress_model
+@command(
+    app,
+    "explain",
+    USE,
+    'treetop explain mymodel "a text"\ntreetop explain mymodel "a text" --label fruit --json',
+)
+@options_from(ExplainOptions)
+def explain_command(options: ExplainOptions, console: Console | None = None) -> None:
+    """Show why a text gets its labels: words, encoder, the path through the tree."""
+    from treetop.cli.work import explain_text
 
-    compress_model(model, output, max_size, weights, data)
-
-
-@app.command("export-onnx")
-def export_onnx_command(
-    model: ModelArgument,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for the exported model.")],
-    int8: Annotated[
-        bool, typer.Option("--int8", help="Encoder in eight bits: small and quick.")
-    ] = False,
-    data: TestData = None,
-) -> None:
-    """An XR-Transformer whose encoder runs on onnxruntime: it predicts without torch."""
-    from treetop.cli.exchange import export_model
-
-    export_model(model, output, int8, data)
+    explain_text(
+        options.model,
+        options.text,
+        labels=list(options.label) or None,
+        k=options.k,
+        words=options.words,
+        as_json=options.json,
+    )
 
 
-@app.command("import-pecos")
-def import_pecos_command(
-    source: Annotated[Path, typer.Argument(help="A model folder or a params.json of PECOS.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Model folder, or preset (.json).")],
-    words: Annotated[
-        Optional[Path], typer.Option(help="Folder of PECOS's TF-IDF, to predict from texts.")
-    ] = None,
-    labels: Annotated[Optional[Path], typer.Option(help="Names of the labels, a line each.")] = None,
-) -> None:
-    """A model that PECOS trained as a model of treetop, or its params.json as a preset."""
-    from treetop.cli.exchange import import_from_pecos
-
-    import_from_pecos(source, output, words, labels)
-
-
-@app.command("serve")
+@command(app, "serve", USE, "treetop serve mymodel\ntreetop serve mymodel --host 0.0.0.0 --port 80")
 @options_from(ServiceOptions)
-def serve_command(options: ServiceOptions) -> None:
-    """A web page and an HTTP API for a model."""
+def serve_command(options: ServiceOptions, console: Console | None = None) -> None:
+    """Serve a model: a web page and an HTTP API."""
     # Not prometheus_client: workers import it once PROMETHEUS_MULTIPROC_DIR is set.
     require("the web page and the HTTP API", "serve", "fastapi", "uvicorn", "httptools")
+    from treetop.cli.paths import check_model
     from treetop.serve.run import serve
 
+    check_model(options.model)
+    if console is not None and console.quiet:
+        logging.getLogger("treetop.serve").setLevel(logging.WARNING)
     raise typer.Exit(serve(options))
 
 
-def note_renamed_settings() -> None:
-    """Let warnings of old setting names be notes like any other, said once."""
-    show_others, noted = warnings.showwarning, set[str]()
+add_changing_commands(app, "Change a model")
+app.add_typer(data_app, name="data", rich_help_panel=START)
 
-    def show(
-        message: Warning | str,
-        category: type[Warning],
-        filename: str,
-        lineno: int,
-        file: TextIO | None = None,
-        line: str | None = None,
-    ) -> None:
-        if category.__name__ != "RenamedSettingWarning":
-            show_others(message, category, filename, lineno, file, line)
-        elif str(message) not in noted:
-            noted.add(str(message))
-            print(f"treetop: {message}", file=sys.stderr)
 
-    warnings.showwarning = show
+@command(app, "presets", LOOK_UP)
+def presets_command(json: JsonOption = False, console: Console | None = None) -> None:
+    """List the presets: named settings for `train --preset`."""
+    from treetop.cli.listing import list_presets
+
+    list_presets(console or Console(), json)
+
+
+@command(app, "settings", LOOK_UP, "treetop settings beam budget\ntreetop settings --json")
+def settings_command(
+    names: Annotated[
+        Optional[list[str]],
+        typer.Argument(
+            help="Settings to show; all of them by default.",
+            metavar="NAME",
+            autocompletion=complete_setting_name,
+        ),
+    ] = None,
+    json: JsonOption = False,
+    console: Console | None = None,
+) -> None:
+    """List the settings for `train --set`, with defaults and what they do."""
+    from treetop.cli.listing import list_settings
+
+    list_settings(names or [], console or Console(), json)
+
+
+def run_command(arguments: Sequence[str], program: str = "treetop") -> int:
+    """Run a command in this process and return its exit code."""
+    return run_app(app, arguments, program)
 
 
 def main() -> None:
-    """Run, and turn errors a user can cause into one line and exit code 2."""
-    note_renamed_settings()
+    """Run the command line of this process."""
     if warning := namesake_warning():
-        print(f"treetop: {warning}", file=sys.stderr)
-    try:
-        code = app(standalone_mode=False)
-        if code == INTERRUPTED:
-            raise KeyboardInterrupt
-        sys.exit(code if isinstance(code, int) else 0)
-    except TreetopError as error:
-        print(f"treetop: {' '.join(str(error).split())}", file=sys.stderr)
-        sys.exit(2)
-    except (KeyboardInterrupt, typer.Abort):
-        print("treetop: stopped; nothing was left half-written", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
-    except MemoryError:
-        print("treetop: out of memory: try --preset fast or fewer features", file=sys.stderr)
-        sys.exit(2)
-    except Exception as error:
-        if not hasattr(error, "show"):
-            raise
-        # A wrong option or argument: typer's own message.
-        error.show()
-        sys.exit(2)
+        print_error(warning)
+    as_module = Path(sys.argv[0]).name == "__main__.py"
+    sys.exit(run_command(sys.argv[1:], "python -m treetop" if as_module else "treetop"))

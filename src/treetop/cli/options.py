@@ -1,4 +1,4 @@
-"""The options of commands as dataclasses: one documented field makes one option.
+"""The options of commands as dataclasses: each documented field becomes one option.
 
 Nothing here imports what a command needs: ``treetop --help`` reads this module.
 """
@@ -14,29 +14,129 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
-from treetop.fields import check_fields, documented, documented_fields, facts_of
+from treetop.cli import completion
+from treetop.cli.usage import JSON_HELP
+from treetop.fields import (
+    Documented,
+    annotation_of,
+    check_fields,
+    documented,
+    documented_fields,
+    facts_of,
+)
 
 Options = TypeVar("Options")
+
+DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
+MODEL_HELP = "Model folder, as written by `treetop train`."
+TEXT_COLUMN_HELP = "Column of a table that holds the texts; guessed from its name by default."
+LABELS_COLUMN_HELP = "Column of a table that holds the labels; guessed from its name by default."
+# Completion of an option's value, by the name of its field.
+COMPLETIONS: dict[str, Callable[[str], Any]] = {
+    "preset": completion.complete_preset,
+    "assignments": completion.complete_setting,
+    "member": completion.complete_setting,
+}
+# Placeholders in help pages, by the type of a field. Others are named after the option.
+PLACEHOLDERS = {"int": "N", "float": "NUMBER", "Path": "PATH"}
 
 
 @dataclass(frozen=True)
 class TrainOptions:
     """Options of `treetop train`."""
 
-    data: Path = documented(MISSING, "A folder or file in any supported format.", flags=())
-    output: Path = documented(MISSING, "Folder for the model.", flags=("-o", "--output"))
-    model: str | None = documented(None, "xr-linear or xr-transformer; else by the preset.")
-    preset: str | None = documented(None, "Named settings, such as fast, frozen or eurlex-4k.")
-    assignments: tuple[str, ...] = documented((), "Change a setting: name=value.", flags=("--set",))
-    encoder: str | None = documented(None, "Encoder of xr-transformer: Hub name or folder.")
-    validation: str = documented("dev", "Split to choose the best weights on; none: no such split.")
-    resume: bool = documented(False, "Go on with a run that was stopped.")
-    overwrite: bool = documented(False, "Discard an earlier run and start again.")
-    ensemble: bool = documented(False, "Train all members that the preset names.")
-    member: tuple[str, ...] = documented((), "A member of an ensemble: name=value,name=value.")
-    combine: str | None = documented(None, "Ensemble: average, rank, sigmoid or softmax.")
-    text_column: str | None = documented(None, "Tables: texts.")
-    labels_column: str | None = documented(None, "Tables: labels.")
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    output: Path = documented(
+        MISSING, "Folder to write the model to.", flags=("-o", "--output"), metavar="MODEL"
+    )
+    model: str | None = documented(
+        None,
+        "Kind of model; by default the preset's, else xr-linear.",
+        section="Model",
+        metavar="xr-linear|xr-transformer",
+    )
+    preset: str | None = documented(
+        None,
+        "Start from named settings (see `treetop presets`) or a .json file.",
+        section="Model",
+    )
+    assignments: tuple[str, ...] = documented(
+        (),
+        "Change a setting (see `treetop settings`).",
+        section="Model",
+        flags=("--set",),
+        metavar="NAME=VALUE",
+    )
+    encoder: str | None = documented(
+        None,
+        "Text encoder of xr-transformer: minilm, a name on the Hugging Face Hub, or a folder.",
+        section="Model",
+    )
+    validation: str = documented(
+        "dev",
+        "Split on which xr-transformer chooses its best weights; none to use no such split.",
+        section="Data",
+        metavar="SPLIT",
+    )
+    text_column: str | None = documented(None, TEXT_COLUMN_HELP, section="Data", metavar="COLUMN")
+    labels_column: str | None = documented(None, LABELS_COLUMN_HELP, section="Data", metavar="COLUMN")
+    resume: bool = documented(False, "Resume an interrupted training.", section="Run")
+    overwrite: bool = documented(
+        False, "Discard the earlier run of this model and start again.", section="Run"
+    )
+    ensemble: bool = documented(
+        False, "Train every member of the ensemble that the preset describes.", section="Ensemble"
+    )
+    member: tuple[str, ...] = documented(
+        (),
+        "Add a member with these settings to an ensemble.",
+        section="Ensemble",
+        metavar="NAME=VALUE,…",
+    )
+    combine: str | None = documented(
+        None,
+        "How to combine the scores of the members; by default as the preset says, else average.",
+        section="Ensemble",
+        metavar="average|rank|sigmoid|softmax",
+    )
+    json: bool = documented(False, JSON_HELP)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """Options of `treetop predict`."""
+
+    model: Path = documented(MISSING, MODEL_HELP, flags=())
+    file: str = documented(
+        "-", "Texts, one per line, or a table; - reads lines from standard input.", flags=()
+    )
+    k: int = documented(5, "Number of labels per text.", flags=("-k",), at_least=1)
+    output: Path | None = documented(
+        None, "File to write to instead of standard output.", flags=("-o", "--output"), metavar="FILE"
+    )
+    format: str = documented("jsonl", "Format of the predictions.", choices=("jsonl", "tsv"))
+    beam: int | None = documented(
+        None, "Nodes followed per level: more is slower and more accurate.", at_least=1
+    )
+    text_column: str | None = documented(None, TEXT_COLUMN_HELP, metavar="COLUMN")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class ExplainOptions:
+    """Options of `treetop explain`."""
+
+    model: Path = documented(MISSING, MODEL_HELP, flags=())
+    text: str = documented("-", "The text; - reads it from standard input.", flags=())
+    label: tuple[str, ...] = documented((), "Label to explain; the best labels by default.")
+    k: int = documented(3, "Number of best labels to explain.", flags=("-k",), at_least=1)
+    words: int = documented(15, "Number of words listed per label.", at_least=0)
+    json: bool = documented(False, JSON_HELP)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -46,15 +146,19 @@ class TrainOptions:
 class EvaluateOptions:
     """Options of `treetop evaluate`."""
 
-    model: Path = documented(MISSING, "A model folder.", flags=())
-    data: Path = documented(MISSING, "A folder or file in any supported format.", flags=())
+    model: Path = documented(MISSING, MODEL_HELP, flags=())
+    data: Path = documented(MISSING, DATA_HELP, flags=())
     split: str = documented("test", "Split of the data to evaluate on.")
-    json: bool = documented(False, "Print JSON.")
-    propensity: str = documented("default", "Propensity preset: default, wikipedia or amazon.")
-    threshold: float | None = documented(None, "Also F1 of labels that score at least this.")
-    keep: bool = documented(False, "Note the figures in the model's config and card.")
-    text_column: str | None = documented(None, "Tables: texts.")
-    labels_column: str | None = documented(None, "Tables: labels.")
+    json: bool = documented(False, JSON_HELP)
+    propensity: str = documented(
+        "default",
+        "Constants of the propensity-scored metrics, by kind of data.",
+        metavar="default|wikipedia|amazon",
+    )
+    threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
+    keep: bool = documented(False, "Save the metrics in the model's config.json and card.")
+    text_column: str | None = documented(None, TEXT_COLUMN_HELP, metavar="COLUMN")
+    labels_column: str | None = documented(None, LABELS_COLUMN_HELP, metavar="COLUMN")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -78,39 +182,74 @@ class DemoOptions:
     export: Path | None = documented(
         None, "Write the records to this new folder, a CSV file per split, and stop."
     )
-    json: bool = documented(False, "Print the results as JSON.")
+    json: bool = documented(False, JSON_HELP)
 
     def __post_init__(self) -> None:
         check_fields(self)
 
 
-def options_from(kind: type[Options]) -> Callable[[Callable[[Options], None]], Callable[..., None]]:
-    """Call a command's function with an instance of `kind`, whose documented fields typer reads."""
+def options_from(kind: type[Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Call a command's function with an instance of `kind`, whose documented fields become options.
+
+    Further parameters of the function stay parameters of the command.
+    """
     hints = get_type_hints(kind)
-    parameters = [parameter(one, hints[name]) for name, one in documented_fields(kind).items()]
+    fields = documented_fields(kind)
 
-    def decorate(function: Callable[[Options], None]) -> Callable[..., None]:
-        def command(**given: Any) -> None:
-            function(kind(**{name: value for name, value in given.items() if value is not None}))
+    def decorate(function: Callable[..., None]) -> Callable[..., None]:
+        _, *others = inspect.signature(function).parameters.values()
 
+        def command(**values: Any) -> None:
+            chosen = {name: value for name, value in values.items() if value is not None}
+            own = {name: chosen.pop(name) for name in fields if name in chosen}
+            function(kind(**own), **chosen)
+
+        parameters = [parameter(declared, hints[name]) for name, declared in fields.items()]
+        kept = [other.replace(kind=inspect.Parameter.KEYWORD_ONLY) for other in others]
         command.__doc__ = function.__doc__
-        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        command.__signature__ = inspect.Signature([*parameters, *kept])  # type: ignore[attr-defined]
         return command
 
     return decorate
 
 
-def parameter(one: Field[Any], hint: Any) -> inspect.Parameter:
-    """A field as typer wants it: a parameter annotated with its flags and its help."""
-    facts = facts_of(one)
+def parameter(declared: Field[Any], hint: Any) -> inspect.Parameter:
+    """A field as a parameter that typer understands, annotated with flags, placeholder and help."""
+    facts = facts_of(declared)
+    metavar = facts.metavar or placeholder_of(declared, facts)
+    complete = COMPLETIONS.get(declared.name)
+    if complete is None and metavar is not None and "|" in metavar:
+        complete = completion.one_of(metavar.split("|"))
+    info: Any
     if facts.flags == ():
-        info = typer.Argument(help=facts.help)
+        info = typer.Argument(help=facts.help, metavar=metavar, autocompletion=complete)
     else:
-        flags = facts.flags or (f"--{one.name.replace('_', '-')}",)
-        info = typer.Option(*flags, envvar=facts.environment, help=facts.help)
-    default = inspect.Parameter.empty if one.default is MISSING else one.default
+        info = typer.Option(
+            *(facts.flags or (f"--{declared.name.replace('_', '-')}",)),
+            help=facts.help,
+            metavar=metavar,
+            envvar=facts.environment,
+            autocompletion=complete,
+            rich_help_panel=facts.section or None,
+        )
+    default = inspect.Parameter.empty if declared.default is MISSING else declared.default
     if get_origin(hint) is tuple:  # of any length; click has lists for what may be given many times
         hint, default = GenericAlias(list, get_args(hint)[:1]), None
     return inspect.Parameter(
-        one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[hint, info]
+        declared.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[hint, info],
     )
+
+
+def placeholder_of(declared: Field[Any], facts: Documented) -> str | None:
+    """What stands for a field's value in help pages; None for a flag, which has no value."""
+    kind = annotation_of(declared).split(" | ")[0]
+    if kind == "bool":
+        return None
+    if facts.choices:
+        return "|".join(facts.choices)
+    if facts.flags == () or kind not in PLACEHOLDERS:
+        return declared.name.upper()
+    return PLACEHOLDERS[kind]

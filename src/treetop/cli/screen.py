@@ -1,4 +1,4 @@
-"""What commands print."""
+"""Tables that commands print, and the progress of compiling kernels."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ from typing import Any
 
 from treetop import metrics
 from treetop.kernels import all_kernels
-from treetop.runtime.progress import reporter
+from treetop.runtime.progress import Reporter, reporter
 
 
-def compile_kernels() -> None:
-    """Compile what is not in numba's cache yet, as a step that can be seen."""
+def compile_kernels(report: Reporter | None = None) -> None:
+    """Compile the kernels that are not in numba's cache yet, as a visible stage."""
     kernels = list(all_kernels())
-    bars = reporter()
+    bars = report if report is not None else reporter()
     advance = bars.step("compiling (first run only)", len(kernels))
     for kernel in kernels:
         kernel.compile()
         advance()
-    bars.close()
+    if bars is not report:
+        bars.close()
 
 
-def print_table(rows: list[list[str]]) -> None:
-    """Rows of cells, the first row a heading; the first column to the left, others to the right."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+def print_table(rows: list[list[str]], numbers: bool = True) -> None:
+    """Print rows of cells, the first row as the heading.
+
+    The first column is aligned to the left, and so are the others unless they hold `numbers`.
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for number, row in enumerate(rows):
         cells = [
-            cell.rjust(width) if column else cell.ljust(width)
+            cell.rjust(width) if column and numbers else cell.ljust(width)
             for column, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         print("  ".join(cells).rstrip())
@@ -34,10 +38,10 @@ def print_table(rows: list[list[str]]) -> None:
 
 
 def print_measures(result: dict[str, Any]) -> None:
-    """All figures of `metrics.evaluate`, in per cent."""
+    """Print everything that `metrics.evaluate` returned, in per cent."""
     figures = metrics.figures(result)
     depths = [key.partition("@")[2] for key in figures if key.startswith("P@")]
-    print(f"{result['documents']:,} documents, {result['labels']:,} labels, figures in per cent\n")
+    print(f"{result['documents']:,} documents, {result['labels']:,} labels, metrics in per cent\n")
     rows = [["", *(f"@{depth}" for depth in depths)]]
     for metric in metrics.METRICS.values():
         if metric.every_k:
@@ -46,7 +50,7 @@ def print_measures(result: dict[str, Any]) -> None:
     print_table(rows)
     for key, figure in figures.items():
         print(f"{key}  {figure}")
-    print("\nby the number of training documents a label has:\n")
+    print("\nby number of training documents per label:\n")
     rows = [["training documents", "labels", "occurrences", "recall", "precision", "F1"]]
     for bucket, row in result["by_frequency"].items():
         cells = [percent(row[name]) for name in ("recall", "precision", "f1")]
@@ -55,18 +59,18 @@ def print_measures(result: dict[str, Any]) -> None:
 
 
 def print_comparison(results: dict[str, dict[str, Any]]) -> None:
-    """The main figures of several models, a column each."""
+    """Print the main metrics of several models, one column per model."""
     rows = [["", *results], *comparison_rows(list(results.values()))]
     rows.append(["training, seconds", *(f"{result['seconds']:.1f}" for result in results.values())])
     print_table(rows)
 
 
 def comparison_rows(results: list[dict[str, Any]]) -> list[list[str]]:
-    """The main metrics, one per row, a column per model."""
+    """The main metrics, one row per metric and one column per model."""
     columns = [metrics.compared(result) for result in results]
     return [[key, *(column[key] for column in columns)] for key in columns[0]]
 
 
 def percent(value: float) -> str:
-    """A share of 1 in per cent."""
+    """A share of 1 in per cent, with two decimals."""
     return f"{100 * value:.2f}"

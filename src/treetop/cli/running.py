@@ -1,0 +1,85 @@
+"""Run a command: its exit code, and one line for every error that a user can cause."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TextIO
+
+import typer
+
+from treetop.cli.console import Console
+from treetop.cli.mistakes import InterruptedRunError, explain_usage_error, print_error
+from treetop.cli.usage import with_verbosity
+from treetop.errors import TreetopError
+
+INTERRUPTED = 130
+
+
+def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
+    """Run a command and return its exit code; an error a user can cause becomes one line on stderr."""
+    console = Console(command=(*program.split(), *arguments))
+    # Flags are looked up here too, for what happens before or after they are parsed.
+    flags = set(arguments)
+    quiet, verbose = bool(flags & {"-q", "--quiet"}), bool(flags & {"-v", "--verbose"})
+    try:
+        with renamed_settings_as_notes(with_verbosity(console, False, quiet)):
+            code = app(list(arguments), prog_name=program, obj=console, standalone_mode=False)
+        if code == INTERRUPTED:
+            raise KeyboardInterrupt
+        return code if isinstance(code, int) else 0
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except (Exception, KeyboardInterrupt) as error:
+        if verbose and isinstance(error, TreetopError):
+            traceback.print_exc()
+        return answer(error)
+
+
+def answer(error: Any) -> int:
+    """Print the line about an error and return the exit code; an unexpected error is raised again."""
+    if isinstance(error, TreetopError):
+        print_error(error)
+    elif isinstance(error, InterruptedRunError):
+        print_error(error)
+        return INTERRUPTED
+    elif isinstance(error, KeyboardInterrupt | typer.Abort):
+        print_error("stopped; nothing was left half-written")
+        return INTERRUPTED
+    elif isinstance(error, MemoryError):
+        print_error("out of memory: try --preset fast, or fewer features (--set max_features=…)")
+    elif type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+    elif hasattr(error, "format_message"):  # raised by typer, whose classes differ among its versions
+        print(explain_usage_error(error), file=sys.stderr)
+    else:
+        raise error
+    return 2
+
+
+@contextmanager
+def renamed_settings_as_notes(console: Console) -> Iterator[None]:
+    """Show warnings about old setting names as notes, each once."""
+    with warnings.catch_warnings():
+        show_others, noted = warnings.showwarning, set[str]()
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if category.__name__ != "RenamedSettingWarning":
+                show_others(message, category, filename, lineno, file, line)
+            elif str(message) not in noted:
+                noted.add(str(message))
+                console.note(str(message))
+
+        warnings.showwarning = show
+        yield
