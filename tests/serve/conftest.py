@@ -1,4 +1,4 @@
-"""A small model, and a real server of it."""
+"""A small model, and a server process for it."""
 
 import os
 import re
@@ -37,8 +37,8 @@ def documents(count=240, seed=0):
 
 
 def train(folder, seed=0, **settings):
-    made = treetop.XRLinear(seed=seed, keep_documents=True, **settings)
-    made.fit(*documents(seed=seed)).save(folder)
+    model = treetop.XRLinear(seed=seed, keep_documents=True, **settings)
+    model.fit(*documents(seed=seed)).save(folder)
     return folder
 
 
@@ -48,7 +48,7 @@ def model_folder(tmp_path_factory):
 
 
 class Server:
-    """`treetop serve` as a process of its own."""
+    """A process that runs `treetop serve`."""
 
     def __init__(self, folder, *options, environment=None, code=None):
         command = ["-m", "treetop", "serve", str(folder), "--port", "0", *options]
@@ -66,11 +66,11 @@ class Server:
             raise
 
     def connect(self):
-        """Read the address that the server says, and wait until it answers."""
+        """Read the address from the log, and wait until the server is ready."""
         for line in self.process.stderr:
             self.log.append(line)
-            if found := re.search(r"at (http://\S+)", line):
-                self.address = found[1]
+            if match := re.search(r"at (http://\S+)", line):
+                self.address = match[1]
                 break
         else:
             raise RuntimeError("".join(self.log))
@@ -78,8 +78,8 @@ class Server:
         self.wait_until_ready()
 
     def wait_until_ready(self, seconds=20):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             try:
                 if httpx.get(self.address + "/readyz", timeout=2).status_code == 200:
                     return
@@ -94,7 +94,7 @@ class Server:
             return [int(number) for number in file.read().split()]
 
     def stop(self, how=signal.SIGTERM):
-        """Send a signal, and wait: the exit code."""
+        """Send a signal, and return the exit code."""
         self.client.close()
         try:
             self.process.send_signal(how)
@@ -119,6 +119,8 @@ def serving():
 @pytest.fixture(scope="session")
 def server(serving, model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
-    made = serving(model_folder, "--workers", "2", "--feedback", str(journal), "--max-body", "0.2")
-    made.journal = journal
-    return made
+    options = ["--workers", "2", "--feedback", str(journal), "--max-body", "0.2"]
+    # On a busy machine, requests wait longer than by default: the tests of 503 are in test_batching.py.
+    server = serving(model_folder, *options, "--max-wait", "60", "--timeout", "60")
+    server.journal = journal
+    return server
