@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -124,3 +125,55 @@ def server(serving, model_folder, tmp_path_factory):
     server = serving(model_folder, *options, "--max-wait", "60", "--timeout", "60")
     server.journal = journal
     return server
+
+
+@pytest.fixture(scope="session")
+def tree_server(serving, tmp_path_factory):
+    """A server of a forest, whose explanations have paths."""
+    folder = train(tmp_path_factory.mktemp("served") / "forest", tree="3-L", trees=2)
+    return serving(folder, "--workers", "1", "--max-wait", "60", "--timeout", "60")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no browser: run tests/serve/install_browser.sh ({error})")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens the page of a server, which may call that server only and must not log any error."""
+    contexts, hosts, messages = [], set(), []
+    allowed = {""}  # of blob: and data: addresses
+
+    def open_page(server, **options):
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.goto(server.address)
+        allowed.add(server.address.removeprefix("http://"))
+        return page
+
+    yield open_page
+    assert hosts <= allowed
+    assert [line for line in messages if "Failed to load resource" not in line] == []
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(open_page, server):
+    page = open_page(server)
+    page.get_by_role("heading", name="topics").wait_for()
+    return page
