@@ -71,13 +71,15 @@ def show_explanation(page: Page) -> None:
     first.locator(".words").wait_for()
     first.hover()
     page.locator("#marks mark").first.wait_for()
+    page.evaluate("scrollTo(0, 0)")
 
 
 def show_decisions(page: Page) -> None:
     show_labels(page)
     page.locator("#labels .yes").nth(0).click()
     page.locator("#labels .no").nth(2).click()
-    page.fill("#query", "win")
+    page.mouse.move(0, 0)
+    page.fill("#query", "window_")
     page.locator("#matches li").first.wait_for()
 
 
@@ -93,7 +95,9 @@ def show_batch(page: Page) -> None:
     page.keyboard.press("a")
     page.locator("#rows > li").nth(1).locator(".chip").nth(0).click()
     page.locator("#rows > li").nth(1).locator(".chip").last.click(click_count=2)
+    page.mouse.move(0, 0)
     page.locator("#rows > li").nth(2).focus()
+    page.evaluate("scrollTo(0, 0)")
 
 
 PICTURES: dict[str, tuple[Callable[[Page], None], dict[str, Any]]] = {

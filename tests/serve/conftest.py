@@ -135,6 +135,12 @@ def tree_server(serving, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
+def token_server(serving, model_folder):
+    """A server that requires the token ``secret``."""
+    return serving(model_folder, "--workers", "1", "--token", "secret")
+
+
+@pytest.fixture(scope="session")
 def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     names = ("chromium", "chromium-browser", "google-chrome")

@@ -257,9 +257,8 @@ def test_the_theme_is_remembered(open_page, server):
     assert page.evaluate(color) != dark
 
 
-def test_the_token_is_requested_once(open_page, serving, model_folder):
-    server = serving(model_folder, "--workers", "1", "--token", "secret")
-    page = open_page(server)
+def test_the_token_is_requested_once(open_page, token_server):
+    page = open_page(token_server)
     expect(page.locator("#token")).to_be_visible()
     page.fill("#token-value", "wrong")
     page.keyboard.press("Enter")

@@ -30,6 +30,12 @@ def view(request):
     return VIEWS[request.param]
 
 
+def test_axe_finds_violations(page):
+    page.evaluate("document.querySelector('main').append(new Image())")
+    with pytest.raises(AssertionError, match="image-alt"):
+        assert_accessible(page, "an image without alternative text")
+
+
 def test_a_single_text(open_page, server, view):
     page = open_page(server, **view)
     expect(page.locator("#about")).to_contain_text("labels")
@@ -46,8 +52,10 @@ def test_a_single_text(open_page, server, view):
     assert_accessible(page, "matching labels")
     page.fill("#query", "no such label")
     expect(page.locator("#no-match")).to_contain_text("No label")
+    page.route("**/v1/predict", lambda route: route.abort())
     page.fill("#text", HEBREW)
-    assert_accessible(page, "no matching label, text from right to left")
+    expect(page.locator("#problem")).to_be_visible()
+    assert_accessible(page, "no matching label, text from right to left, error")
 
 
 def test_paths_through_trees(open_page, tree_server):
@@ -71,18 +79,8 @@ def test_a_batch(open_page, server, view):
     assert_accessible(page, "labels and decisions")
 
 
-def test_an_error(open_page, server, view):
-    page = open_page(server, **view)
-    expect(page.locator("#about")).to_contain_text("labels")
-    page.route("**/v1/predict", lambda route: route.abort())
-    page.fill("#text", TEXT)
-    expect(page.locator("#problem")).to_be_visible()
-    assert_accessible(page, "error")
-
-
-def test_the_token_dialog(open_page, serving, model_folder, view):
-    server = serving(model_folder, "--workers", "1", "--token", "secret")
-    page = open_page(server, **view)
+def test_the_token_dialog(open_page, token_server, view):
+    page = open_page(token_server, **view)
     expect(page.locator("#token")).to_be_visible()
     page.fill("#token-value", "wrong")
     page.keyboard.press("Enter")

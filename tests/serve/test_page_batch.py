@@ -52,7 +52,7 @@ def test_a_table_is_labeled_row_by_row(page, model_folder):
     texts[0] = 'with "quotes", commas\nand a second line apple'
     open_table(page, "in.csv", table(50, texts=texts).encode())
     expect(page.locator("#detected")).to_have_text(
-        "50 rows, 4 columns, comma-separated, UTF-8. Text column: body."
+        "50 rows, 4 columns. Detected: comma-separated, UTF-8, texts in column “body”."
     )
     page.fill("#many-count", "2")
     label_all(page)
@@ -124,14 +124,14 @@ def test_labels_that_the_encoding_cannot_represent_make_it_utf8(page):
 
 def test_what_was_detected_can_be_changed(page):
     open_table(page, "in.csv", "naïve|crème brûlée\ncafé|apple pear\n".encode("cp1252"))
-    expect(page.locator("#detected")).to_contain_text("1 row, 2 columns, pipe-separated")
+    expect(page.locator("#detected")).to_contain_text("1 row, 2 columns. Detected: pipe-separated")
     page.get_by_label("First row has column names").uncheck()
-    expect(page.locator("#detected")).to_contain_text("2 rows, 2 columns")
+    expect(page.locator("#detected")).to_contain_text("2 rows, 2 columns. Read as: pipe-separated")
     expect(page.locator("#column option")).to_have_text(["column 1", "column 2"])
     page.select_option("#column", "0")
     expect(rows(page).locator("p")).to_have_text(["naïve", "café"])
     page.select_option("#encoding", "windows-1251")
-    expect(rows(page).first.locator("p")).to_contain_text("naпve|crиme")
+    expect(rows(page).first.locator("p")).to_have_text("crиme brыlйe")
     page.select_option("#encoding", "windows-1252")
     page.select_option("#delimiter", "|")
     expect(rows(page)).to_have_count(2)
@@ -144,7 +144,7 @@ def test_labels_below_the_minimum_score_are_left_out(page, model_folder):
     label_all(page)
     expect(rows(page).first.locator(".chip")).to_have_count(6)
     scores = treetop.load(str(model_folder)).predict(texts, 6)
-    threshold = round(scores[0][1][1] + 1e-3, 3)
+    threshold = round(max(scores[0][1][1], scores[2][0][1]) + 1e-3, 3)
     page.fill("#threshold", str(threshold))
     kept = [[label for label, score in row if score >= threshold] for row in scores]
     assert len(kept[0]) == 1

@@ -40,8 +40,10 @@ function refresh() {
   byId("delimiter").value = table.delimiter;
   byId("encoding").value = table.encoding;
   byId("header").checked = table.header;
-  const found = [counted(table.rows.length, "row"), counted(table.names.length, "column"), `${table.delimiterName}-separated`, ENCODINGS[table.encoding]];
-  byId("detected").textContent = `${found.join(", ")}. Text column: ${table.names[table.column]}.`;
+  const size = `${counted(table.rows.length, "row")}, ${counted(table.names.length, "column")}`;
+  const how = Object.keys(table.chosen).length ? "Read as" : "Detected";
+  byId("detected").textContent = `${size}. ${how}: ${table.delimiterName}-separated, ${ENCODINGS[table.encoding]}, texts in column “${table.names[table.column]}”.`;
+  byId("open-table").classList.remove("strong");
   rows.reset(table.texts);
   byId("progress").value = 0;
   byId("done").textContent = "";
@@ -102,7 +104,10 @@ function showTally() {
   const tally = rows.tally();
   const active = byId("start").disabled;
   byId("tally").textContent = tally.rows ? rows.summary(tally) : "";
-  byId("start").textContent = !tally.rows ? "Start" : tally.rows < table.rows.length ? "Resume" : "Start again";
+  const finished = tally.rows > 0 && tally.rows === table.rows.length;
+  byId("start").textContent = finished ? "Start again" : tally.rows ? "Resume" : "Start";
+  byId("start").classList.toggle("strong", !finished);
+  byId("fetch").classList.toggle("strong", finished);
   for (const id of ["fetch", "fetch-jsonl"]) byId(id).disabled = !tally.rows || active;
   byId("save-all").hidden = !feedback;
   byId("save-all").disabled = !tally.decided || active;
@@ -164,11 +169,8 @@ async function saveDecisions() {
 byId("encoding").replaceChildren(...Object.entries(ENCODINGS).map(([value, name]) => new Option(name, value)));
 byId("encoding").addEventListener("change", (event) => reread({ encoding: event.target.value }));
 byId("delimiter").addEventListener("change", (event) => reread({ delimiter: event.target.value }));
-byId("header").addEventListener("change", (event) => reread({ delimiter: table.delimiter, header: event.target.checked }));
-byId("column").addEventListener("change", (event) => {
-  const { delimiter, header } = table;
-  reread({ delimiter, header, column: Number(event.target.value) });
-});
+byId("header").addEventListener("change", (event) => reread({ header: event.target.checked }));
+byId("column").addEventListener("change", (event) => reread({ column: Number(event.target.value) }));
 byId("threshold").addEventListener("input", (event) => rows.setThreshold(event.target.value === "" ? -Infinity : Number(event.target.value)));
 byId("start").addEventListener("click", start);
 byId("stop").addEventListener("click", stop);

@@ -83,9 +83,9 @@ function nodes(path) {
 function similar(reason) {
   if (!reason.neighbours.length) return [];
   const items = reason.neighbours.map((document) => {
-    const item = makeText("li", "", document.text);
-    item.append(make("span", "quiet", ` ${document.has_label ? "✓ has this label: " : ""}${document.labels.join(", ")}`));
-    return item;
+    const names = document.labels.map((name) => makeText(name === reason.label ? "b" : "span", "", name));
+    const labels = make("span", "quiet", "Labels: ", ...names.flatMap((name, at) => (at ? [", ", name] : [name])));
+    return make("li", "", "", makeText("div", "", document.text), labels);
   });
   return [make("h4", "", "Similar training texts"), make("ul", "similar", "", ...items)];
 }

@@ -14,11 +14,11 @@ function askForToken() {
 async function showDialog() {
   byId("token-wrong").textContent = token ? "The token is invalid." : "";
   byId("token-value").value = "";
-  dialog.returnValue = "cancelled";
+  dialog.returnValue = "";
   dialog.showModal();
   await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
   token = byId("token-value").value.trim();
-  if (dialog.returnValue === "cancelled" || !/^[!-~]+$/.test(token)) {
+  if (dialog.returnValue !== "continue" || !/^[!-~]+$/.test(token)) {
     token = "";
     throw new Error("This server requires a token.");
   }

@@ -9,14 +9,17 @@ export class Table {
   constructor(name, bytes) {
     this.name = name;
     this.bytes = bytes;
-    const { encoding, mark } = detectEncoding(bytes);
-    Object.assign(this, { encoding, mark, detected: encoding });
-    this.read();
+    this.detected = detectEncoding(bytes);
+    this.chosen = {};
+    this.read({});
   }
 
-  // Decode and parse, with the settings given and everything else detected.
-  read({ encoding = this.encoding, delimiter, header, column } = {}) {
-    this.mark &&= encoding === this.detected;
+  // Decode and parse with what the user chose, now or before; everything else is detected.
+  read(chosen) {
+    if (!("column" in chosen)) delete this.chosen.column; // the columns may be others now
+    Object.assign(this.chosen, chosen);
+    const { encoding = this.detected.encoding, delimiter, header, column } = this.chosen;
+    this.mark = this.detected.mark && encoding === this.detected.encoding;
     this.encoding = encoding;
     const text = decode(this.bytes, encoding);
     this.newline = /\r\n|\n|\r/.exec(text)?.[0] ?? "\r\n";
