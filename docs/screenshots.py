@@ -96,7 +96,7 @@ def show_batch(page: Page) -> None:
     page.locator("#rows > li").nth(1).locator(".chip").nth(0).click()
     page.locator("#rows > li").nth(1).locator(".chip").last.click(click_count=2)
     page.mouse.move(0, 0)
-    page.locator("#rows > li").nth(2).focus()
+    page.keyboard.press("ArrowDown")
     page.evaluate("scrollTo(0, 0)")
 
 

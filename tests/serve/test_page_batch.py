@@ -91,7 +91,7 @@ def test_delimiter_encoding_and_newlines_are_kept(page, encoding, delimiter, new
     content = table(4, delimiter, newline, texts)
     open_table(page, "in.csv", mark + content.encode(encoding))
     expect(page.locator("#detected")).to_have_text(
-        f"4 rows, 4 columns, {described}. Text column: body."
+        f"4 rows, 4 columns. Detected: {described}, texts in column “body”."
     )
     expect(rows(page).first.locator("p")).to_contain_text("Äpfel und Käse; apple, pear")
     page.fill("#many-count", "1")

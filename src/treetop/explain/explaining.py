@@ -24,8 +24,10 @@ from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import score_kind
 from treetop.runtime import Runtime
+from treetop.settings.parts import Analyser
 
 MAX_LABELS_OF_NODE = 3
+PECOS_ANALYZER = Analyser()
 
 
 @dataclass(frozen=True)
@@ -173,9 +175,9 @@ def add_contributions(
         if tfidf is None or text is None:
             own.add(Gram(f"feature {feature}"), value, 0)
             continue
-        unit, lowercase, first = reading_of(tfidf, feature)
-        gram = Gram(tfidf.feature_name(feature), unit, lowercase)
-        own.add(gram, value, len(text) if first is None else first)
+        analyzer = analyzer_of(tfidf, feature)
+        gram = Gram(tfidf.feature_name(feature), analyzer.unit, analyzer.lowercase)
+        own.add(gram, value, len(text) if analyzer.first is None else analyzer.first)
     if text is not None and isinstance(tfidf, Tfidf) and counts_words(tfidf):
         own = attribute_to_words(text, own)
     for gram, value in own.values.items():
@@ -187,14 +189,14 @@ def counts_words(tfidf: Tfidf) -> bool:
     return any(fitted.analyser.unit == "word" for fitted in tfidf.fitted)
 
 
-def reading_of(tfidf: Any, feature: int) -> tuple[str, bool, int | None]:
-    """Unit of the analyzer of a feature, whether it ignores case, how many characters it reads."""
-    if isinstance(tfidf, Tfidf):
-        for fitted in tfidf.fitted:
-            if feature < fitted.features:
-                return fitted.analyser.unit, fitted.analyser.lowercase, fitted.analyser.first
-            feature -= fitted.features
-    return "word", True, None
+def analyzer_of(tfidf: Any, feature: int) -> Analyser:
+    """The analyzer that counts a feature; PECOS's vectorizer counts words."""
+    for fitted in getattr(tfidf, "fitted", ()):
+        if feature < fitted.features:
+            analyzer: Analyser = fitted.analyser
+            return analyzer
+        feature -= fitted.features
+    return PECOS_ANALYZER
 
 
 def node_of(model: Model, ranker: Ranker, step: Step) -> Node:

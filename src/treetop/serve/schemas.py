@@ -105,7 +105,7 @@ class FeedbackRequest(RequestModel):
     ] = []
 
 
-class Word(BaseModel):
+class ExplainedWord(BaseModel):
     """A word or n-gram of the text."""
 
     name: str
@@ -115,7 +115,7 @@ class Word(BaseModel):
     ]
 
 
-class Node(BaseModel):
+class TreeNode(BaseModel):
     """A node of a label tree; its raw score is `words` + `encoder` + `bias`."""
 
     level: int
@@ -133,7 +133,7 @@ class TreePath(BaseModel):
 
     score: float
     reached: Annotated[bool, Field(description="Whether beam search reaches the label.")]
-    nodes: list[Node]
+    nodes: list[TreeNode]
     raw_score: float
     transform: Annotated[str, Field(description="Name of the score transform.")]
 
@@ -158,7 +158,7 @@ class LabelExplanation(BaseModel):
     label: str
     score: float
     raw_score: float
-    words: list[Word]
+    words: list[ExplainedWord]
     other_words: Annotated[float, Field(description="Contribution of all words not listed.")]
     word_sum: Annotated[float, Field(description="Contribution of all words.")]
     encoder: Annotated[float, Field(description="Contribution of the text encoder.")]
