@@ -76,7 +76,7 @@ def show_explanation(page: Page) -> None:
 
 def show_decisions(page: Page) -> None:
     show_labels(page)
-    page.locator("#labels .yes").nth(0).click()
+    page.locator("#labels .yes").nth(3).click()
     page.locator("#labels .no").nth(2).click()
     page.mouse.move(0, 0)
     page.fill("#query", "window_")

@@ -56,32 +56,32 @@ def slow_weight(weights, feature, cluster, child):
 def test_weights_are_found(model):
     weights = model.rankers_[0].weights
     features = np.arange(model.n_features_in_, dtype=np.int32)
-    found = np.empty(features.size, np.float32)
+    weights_found = np.empty(features.size, np.float32)
     seen = 0
     for cluster in range(weights.child_ptr.size - 1):
         for child in range(weights.child_ptr[cluster + 1] - weights.child_ptr[cluster]):
-            lookup.weights_of(*weights.for_search[:5], features, cluster, child, found)
+            lookup.weights_of(*weights.for_search[:5], features, cluster, child, weights_found)
             slow = [slow_weight(weights, feature, cluster, child) for feature in features]
-            np.testing.assert_array_equal(found, np.array(slow, np.float32))
-            seen += np.count_nonzero(found)
+            np.testing.assert_array_equal(weights_found, np.array(slow, np.float32))
+            seen += np.count_nonzero(weights_found)
     assert seen > 100
 
 
 @pytest.mark.parametrize("transform", ["l3-hinge", "sigmoid", "log-sigmoid", "identity"])
 def test_the_score_is_the_predicted_one(texts_and_labels, transform):
-    made = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
-    made.fit(*texts_and_labels)
+    model = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
+    model.fit(*texts_and_labels)
     text = "red apple sky boat"
-    for name, score in made.predict([text], 5)[0]:
-        assert made.explain(text, name).score == pytest.approx(score, abs=1e-5)
+    for name, score in model.predict([text], 5)[0]:
+        assert model.explain(text, name).score == pytest.approx(score, abs=1e-5)
 
 
 def test_a_forests_score_is_the_predicted_one(texts_and_labels):
-    made = treetop.XRLinear(tree="4-16-L", trees=3, beam=1).fit(*texts_and_labels)
+    model = treetop.XRLinear(tree="4-16-L", trees=3, beam=1).fit(*texts_and_labels)
     text, missed = "red apple sky boat", 0
-    scores = made.predict_scores([text], len(made.classes_))
+    scores = model.predict_scores([text], len(model.classes_))
     for label, score in zip(scores.indices, scores.data, strict=True):
-        one = made.explain(text, made.classes_[label])
+        one = model.explain(text, model.classes_[label])
         assert one.score == pytest.approx(float(score), abs=1e-5)
         missed += sum(not path.reached for path in one.paths)
     assert missed > 0
@@ -167,11 +167,11 @@ def test_a_model_without_a_tree_is_not_explained_by_one(texts_and_labels):
 
 def test_a_word_that_is_taken_away_takes_its_value_along():
     X = sp.csr_matrix(np.eye(4, dtype=np.float32))
-    made = treetop.XRLinear(tree="flat", bias=0.0, prune_below=0.0, score_transform="identity")
-    made.fit(X, [["a"], ["b"], ["a"], ["c"]])
+    model = treetop.XRLinear(tree="flat", bias=0.0, prune_below=0.0, score_transform="identity")
+    model.fit(X, [["a"], ["b"], ["a"], ["c"]])
     both = sp.csr_matrix(np.array([[1, 0, 1, 0]], np.float32))
-    whole = made.explain(both, "a")
-    alone = made.explain(sp.csr_matrix(np.array([[1, 0, 0, 0]], np.float32)), "a")
+    whole = model.explain(both, "a")
+    alone = model.explain(sp.csr_matrix(np.array([[1, 0, 0, 0]], np.float32)), "a")
     assert [word.name for word in whole.words[:2]] in (
         ["feature 0", "feature 2"],
         ["feature 2", "feature 0"],
@@ -196,18 +196,18 @@ def test_neighbours_are_the_most_alike(model, texts_and_labels, tmp_path):
 
 
 def test_documents_are_kept_only_on_request(texts_and_labels, tmp_path):
-    made = treetop.XRLinear().fit(*texts_and_labels)
-    made.save(tmp_path / "m")
+    model = treetop.XRLinear().fit(*texts_and_labels)
+    model.save(tmp_path / "m")
     assert not (tmp_path / "m" / "documents.safetensors").exists()
-    assert made.explain("red apple", k=1)[0].neighbours == []
+    assert model.explain("red apple", k=1)[0].neighbours == []
 
 
 def test_kept_documents_are_those_that_count(texts_and_labels):
     texts, labels = texts_and_labels
     weights = np.ones(len(texts))
     weights[0] = 0
-    made = treetop.XRLinear(keep_documents=True).fit(iter(texts), labels, sample_weight=weights)
-    assert made.model_.documents.text_of(0) == texts[1]
+    model = treetop.XRLinear(keep_documents=True).fit(iter(texts), labels, sample_weight=weights)
+    assert model.model_.documents.text_of(0) == texts[1]
 
 
 @pytest.fixture(scope="module")
@@ -254,11 +254,11 @@ def test_a_transformers_score_is_split_into_words_and_encoder(texts_and_labels, 
     from tests.tiny import save_encoder
 
     folder = save_encoder(tmp_path / "encoder")
-    made = treetop.XRTransformer(encoder=folder, fine_tune=False, trees=1, tree="4-16-L")
-    made.fit(*texts_and_labels)
+    model = treetop.XRTransformer(encoder=folder, fine_tune=False, trees=1, tree="4-16-L")
+    model.fit(*texts_and_labels)
     text = "red apple sky boat"
-    name, score = made.predict([text], 1, beam=100)[0][0]
-    one = made.explain(text, name)
+    name, score = model.predict([text], 1, beam=100)[0][0]
+    one = model.explain(text, name)
     assert one.score == pytest.approx(score, abs=1e-5)
     assert one.encoder != 0
     assert_adds_up_over_trees(one)
@@ -319,32 +319,32 @@ def test_paths_go_from_the_root_to_the_label(model):
 
 
 def test_a_word_that_is_read_at_the_beginning_only_is_located_there(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1@20", tree="flat").fit(*texts_and_labels)
+    model = treetop.XRLinear(ngrams="word:1@20", tree="flat").fit(*texts_and_labels)
     text = "red apple sky boat and then red apple"
-    found = {word.name: word.spans for one in made.explain(text) for word in one.words}
+    found = {word.name: word.spans for one in model.explain(text) for word in one.words}
     assert found["red"] == [(0, 3)]
 
 
 def test_a_word_counted_by_two_analyzers_is_listed_once(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1+word:1@20", tree="flat").fit(*texts_and_labels)
-    one = made.explain("red apple sky boat and then red apple", k=1)[0]
+    model = treetop.XRLinear(ngrams="word:1+word:1@20", tree="flat").fit(*texts_and_labels)
+    one = model.explain("red apple sky boat and then red apple", k=1)[0]
     assert sorted(word.name for word in one.words) == ["apple", "boat", "red", "sky"]
     assert next(word for word in one.words if word.name == "red").spans == [(0, 3), (28, 31)]
     assert_adds_up_over_trees(one)
 
 
 def test_character_ngrams_are_attributed_to_words(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
-    one = made.explain("red apple, sky boat!", k=1)[0]
+    model = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
+    one = model.explain("red apple, sky boat!", k=1)[0]
     assert {word.name for word in one.words} == {"red", "apple", "sky", "boat"}
     assert one.other_words == pytest.approx(0, abs=1e-6)
     assert_adds_up_over_trees(one)
 
 
 def test_a_model_of_characters_lists_character_ngrams(texts_and_labels):
-    made = treetop.XRLinear(ngrams="char:3", tree="flat").fit(*texts_and_labels)
+    model = treetop.XRLinear(ngrams="char:3", tree="flat").fit(*texts_and_labels)
     text = "apple boat"
-    words = made.explain(text, k=1, words=99)[0].words
+    words = model.explain(text, k=1, words=99)[0].words
     assert {word.name for word in words} == {"le ", "e b", " bo", "boa", "oat"}
     assert [text[slice(*word.spans[0])] for word in words] == [word.name for word in words]
 

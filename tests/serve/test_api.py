@@ -23,9 +23,9 @@ def client_of(folder, **options):
 def client(model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
     limits = {"max_body": 0.1, "max_characters": 2000, "max_texts": 20}
-    with client_of(model_folder, feedback=journal, **limits) as made:
-        made.journal = journal
-        yield made
+    with client_of(model_folder, feedback=journal, **limits) as client:
+        client.journal = journal
+        yield client
 
 
 def error_of(answer):
@@ -95,8 +95,8 @@ def test_explanations(client):
 
 
 def test_search_and_model(client):
-    found = client.get("/v1/labels", params={"q": "caf"}).json()["labels"]
-    assert found[0]["label"] == "naïve café"
+    matches = client.get("/v1/labels", params={"q": "caf"}).json()["labels"]
+    assert matches[0]["label"] == "naïve café"
     about = client.get("/v1/model").json()
     assert (about["name"], about["labels"], about["kind"]) == ("topics", 6, "xr-linear")
 
@@ -404,16 +404,16 @@ def test_ensembles_are_served(model_folder, tmp_path):
         answer = client.post(
             "/v1/predict", json={"texts": ["apple", "boat star"], "k": 2, "explain": True}
         )
-        found = [[o["label"] for o in row["labels"]] for row in answer.json()["results"]]
-        assert found == [[name for name, _ in row] for row in both.predict(["apple", "boat star"], 2)]
+        labels = [[record["label"] for record in row["labels"]] for row in answer.json()["results"]]
+        assert labels == [[name for name, _ in row] for row in both.predict(["apple", "boat star"], 2)]
 
 
 def test_an_encoder_is_served(tmp_path):
     from tests.serve.conftest import documents
     from tests.tiny import save_encoder
 
-    made = treetop.XRTransformer(encoder=save_encoder(tmp_path / "e"), fine_tune=False)
-    made.fit(*documents(60)).save(tmp_path / "m")
+    model = treetop.XRTransformer(encoder=save_encoder(tmp_path / "e"), fine_tune=False)
+    model.fit(*documents(60)).save(tmp_path / "m")
     with client_of(tmp_path / "m", device="cpu") as client:
         answer = client.post("/v1/predict", json={"text": "apple pear", "k": 1, "explain": True}).json()
         assert answer["results"][0]["labels"][0]["why"]["encoder"] != 0

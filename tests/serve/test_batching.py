@@ -29,7 +29,7 @@ class Engine:
 
 
 def run(test, engine=None, max_texts=64, **options):
-    async def whole():
+    async def run_with_batcher():
         batcher = Batcher(engine or Engine(), ServiceOptions("model", **options), max_texts)
         task = asyncio.create_task(batcher.run())
         try:
@@ -38,7 +38,7 @@ def run(test, engine=None, max_texts=64, **options):
             task.cancel()
             batcher.thread.shutdown()
 
-    return asyncio.run(whole())
+    return asyncio.run(run_with_batcher())
 
 
 def test_each_request_gets_its_own_answers():
@@ -127,7 +127,7 @@ def test_a_long_expected_wait_answers_503():
 
     answers = run(test, engine, max_wait=0.1, max_texts=1)
     refused = [answer for answer in answers if isinstance(answer, RequestError)]
-    # one takes about 0.05 s: no more than the first few would be done within 0.1 s
+    # Each takes about 0.05 s: no more than the first few would be done within 0.1 s
     assert len(refused) == pytest.approx(37, abs=1)
     assert answers[-len(refused) :] == refused
 

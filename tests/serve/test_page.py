@@ -285,4 +285,4 @@ def test_thousands_of_labels_are_searched_while_typing(open_page, serving, tmp_p
     page.keyboard.press("Enter")
     expect(labels(page).locator("b")).to_have_text(["subject 1201"])
     page.fill("#query", "nothing like it")
-    expect(page.locator("#found")).to_contain_text("No label name contains this.")
+    expect(page.locator("#results")).to_contain_text("No label name contains this.")

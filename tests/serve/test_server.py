@@ -64,8 +64,8 @@ async def listening(app, options):
 
 def test_predictions_are_those_of_the_model(server, model_folder):
     expected = treetop.load(str(model_folder)).predict(["apple pear"], 3)[0]
-    found = predict(server.address, k=3).json()["results"][0]["labels"]
-    assert [one["label"] for one in found] == [name for name, _ in expected]
+    labels = predict(server.address, k=3).json()["results"][0]["labels"]
+    assert [record["label"] for record in labels] == [name for name, _ in expected]
 
 
 def test_many_clients_at_once_each_get_their_own_answer(server, model_folder):
@@ -237,9 +237,9 @@ def test_slow_clients_are_disconnected(model_folder):
                     if not answer.done():
                         writer.write(piece)
                         await asyncio.sleep(0.02)  # well within the limit
-                made = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
+                answers = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
                 writer.close()
-                return b"" if isinstance(made[0], ConnectionError) else made[0]
+                return b"" if isinstance(answers[0], ConnectionError) else answers[0]
 
             silent = await drip([])
             head = await drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 3)
@@ -262,8 +262,8 @@ def test_too_many_pipelined_requests_are_refused(server):
     assert got.count(b"HTTP/1.1") == 1
     message = json.loads(got.partition(b"\r\n\r\n")[2])["error"]["message"]
     assert message == "Too many pipelined requests"
-    few = talk(server, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 3, 1)
-    assert few.count(b"HTTP/1.1 200") == 3
+    allowed = talk(server, b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n" * 3, 1)
+    assert allowed.count(b"HTTP/1.1 200") == 3
 
 
 def test_a_large_body_gets_one_response_only(server):
@@ -311,9 +311,9 @@ def test_a_client_that_does_not_read_is_disconnected(model_folder):
 def test_a_port_in_use_is_an_error_with_several_workers(server, model_folder):
     port = server.address.rsplit(":", 1)[1]
     command = [sys.executable, "-m", "treetop", "serve", str(model_folder), "--port", port]
-    made = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True, timeout=60)
-    assert made.returncode == 2
-    assert "cannot listen" in made.stderr
+    finished = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True, timeout=60)
+    assert finished.returncode == 2
+    assert "cannot listen" in finished.stderr
 
 
 def test_a_broken_new_model_is_not_loaded(serving, tmp_path):
@@ -405,10 +405,10 @@ def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
         ([str(model_folder), "--max-body", "0"], "max_body is 0.0: it must be at least 0.001"),
     ]:
         command = [sys.executable, "-m", "treetop", "serve", *options]
-        made = subprocess.run(command, capture_output=True, text=True, timeout=60)
-        assert made.returncode == 2, made.stderr
-        assert message in made.stderr
-        assert len(made.stderr.strip().splitlines()) == 1
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert finished.returncode == 2, finished.stderr
+        assert message in finished.stderr
+        assert len(finished.stderr.strip().splitlines()) == 1
     taken.close()
 
 
@@ -426,6 +426,6 @@ def test_requests_made_from_the_openapi_schema(server, tmp_path):
         "--phases",
         "examples,coverage,fuzzing",
     ]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
-    assert made.returncode == 0, made.stdout
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+    assert finished.returncode == 0, finished.stdout
     assert predict(server.address).status_code == 200

@@ -32,7 +32,7 @@ PECOS_ANALYZER = Analyser()
 
 @dataclass(frozen=True)
 class Member:
-    """A model, the features it made of the document, and its weight in the ensemble (1 if alone)."""
+    """A model, its features of the document, and its weight in the ensemble (1 outside of one)."""
 
     model: Model
     X: Features

@@ -22,7 +22,7 @@ from treetop.serve.label_search import LabelSearch
 
 @dataclass(frozen=True)
 class PredictQuery:
-    """What a request wants to know about its texts: their best labels."""
+    """A request for the best labels of its texts."""
 
     k: int = 5
     threshold: float | None = None
@@ -32,7 +32,7 @@ class PredictQuery:
 
 @dataclass(frozen=True)
 class ExplainQuery:
-    """What a request wants to know about its text: explanations of these labels."""
+    """A request to explain these labels of its text."""
 
     labels: tuple[str, ...]
     words: int

@@ -50,7 +50,7 @@ function refresh() {
   byId("start").disabled = !table.rows.length;
 }
 
-// A busy server is asked again; texts that are together too large for a request are sent in halves.
+// Requests to a busy server are repeated; texts that are together too large for a request are sent in halves.
 async function label(texts, k, signal) {
   for (let tries = 0; ; tries++) {
     try {

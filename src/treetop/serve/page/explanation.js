@@ -27,12 +27,12 @@ function sum(reason) {
     table.append(make("tr", name === "Raw score" ? "total" : "", "", heading, make("td", "", signed(value)), make("td", "balance", "", bar)));
   }
   const box = make("div", "", "", table);
-  box.append(make("p", "quiet", made(reason)));
+  box.append(make("p", "quiet", formula(reason)));
   return box;
 }
 
 // How the score follows from the raw scores.
-function made(reason) {
+function formula(reason) {
   const transforms = [...new Set(reason.paths.map((path) => path.transform))].join(" or ");
   const trees = reason.paths.filter((path) => path.nodes.length > 1).length;
   const score = `Score ${reason.score.toFixed(3)}`;

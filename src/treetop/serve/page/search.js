@@ -47,7 +47,7 @@ async function search() {
   matches.replaceChildren(...labels.map(makeOption));
   matches.hidden = !labels.length;
   byId("no-match").textContent = labels.length ? "" : answer ? "No label name contains this." : "The search failed.";
-  byId("found").hidden = false;
+  byId("results").hidden = false;
   query.setAttribute("aria-expanded", labels.length > 0);
   moveTo(labels.length ? 0 : -1);
 }
@@ -73,7 +73,7 @@ function moveTo(number) {
 function close() {
   latest++;
   current = -1;
-  byId("found").hidden = true;
+  byId("results").hidden = true;
   matches.replaceChildren();
   query.setAttribute("aria-expanded", "false");
   query.removeAttribute("aria-activedescendant");
