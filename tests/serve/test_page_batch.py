@@ -202,6 +202,22 @@ def test_decisions_by_mouse(page):
     assert [json.loads(line)["labels"] for line in content.decode().splitlines()] == [["fruit"], []]
 
 
+def test_decisions_on_a_phone(open_page, server):
+    """Nothing moves under the finger: neither the text nor the labels change their size."""
+    page = open_page(server, viewport={"width": 375, "height": 740}, has_touch=True)
+    open_table(page, "in.csv", ("text\n" + "apple pear boat flame " * 40 + "\n").encode())
+    page.fill("#many-count", "6")
+    label_all(page)
+    for chip in rows(page).first.locator(".chip").all():
+        chip.tap()
+        expect(chip).to_have_class("chip accepted")
+    expect(page.locator("#tally")).to_have_text("1 row of 1 with labels; 6 labels accepted, 0 rejected")
+    text = rows(page).first.locator("p")
+    before = text.bounding_box()["height"]
+    text.tap()
+    assert text.bounding_box()["height"] > 2 * before
+
+
 def test_long_tables_have_pages(page):
     open_table(page, "in.csv", table(60).encode())
     expect(page.locator("#place")).to_have_text("Rows 1–25 of 60")

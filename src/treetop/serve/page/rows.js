@@ -97,7 +97,9 @@ function makeRow(text, number) {
   row.dataset.number = number;
   row.tabIndex = 0;
   const shown = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} …` : text;
-  row.append(make("span", "number quiet", (number + 1).toLocaleString()), makeText("p", "", shown));
+  const paragraph = makeText("p", "", shown);
+  paragraph.addEventListener("click", () => paragraph.classList.toggle("open"));
+  row.append(make("span", "number quiet", (number + 1).toLocaleString()), paragraph);
   if (number < results.length) {
     const labels = visible(number);
     const all = make("div", "all");
@@ -113,12 +115,12 @@ function makeRow(text, number) {
   return row;
 }
 
-const SIGNS = { accepted: "✓ ", rejected: "✕ " };
+const SIGNS = { accepted: "✓", rejected: "✕", undefined: "○" };
 const NEXT = { accepted: "rejected", rejected: undefined, undefined: "accepted" };
 
 function makeChip(number, { label, score }) {
   const decision = decisions[number].get(label);
-  const chip = make("button", `chip ${decision || ""}`, SIGNS[decision] || "", makeText("bdi", "", label), make("span", "", ` ${score.toFixed(2)}`));
+  const chip = make("button", `chip ${decision || ""}`, "", make("span", "sign", SIGNS[decision]), makeText("bdi", "", label), make("span", "", ` ${score.toFixed(2)}`));
   chip.dataset.label = label;
   chip.setAttribute("aria-label", `${label}, score ${score.toFixed(2)}, ${decision || "not decided"}`);
   chip.title = "Click to accept, again to reject, again to undo";
