@@ -154,11 +154,30 @@ def test_labels_below_the_minimum_score_are_left_out(page, model_folder):
     assert [json.loads(line)["labels"] for line in content.decode().splitlines()] == kept
 
 
+def test_scores_without_a_minimum_are_not_left_out(open_page, server):
+    def unbounded(route):
+        model = route.fetch().json()
+        route.fulfill(json={**model, "scores": {**model["scores"], "minimum": None}})
+
+    page = open_page(server)
+    page.route("**/v1/model", unbounded)
+    page.reload()
+    expect(page.locator("#threshold")).to_have_value("")
+    labels = [{"label": "sea", "score": -3.5}]
+    answer = {"model": "m", "results": [{"labels": labels}]}
+    page.route("**/v1/predict", lambda route: route.fulfill(json=answer))
+    open_table(page, "in.csv", b"text\napple\n")
+    label_all(page)
+    expect(rows(page).first.locator(".chip")).to_have_text("○sea -3.50")
+
+
 def test_decisions_by_keyboard(page, server):
     open_table(page, "in.csv", b"text\napple pear\nboat wave\nflame smoke\n")
     page.fill("#many-count", "2")
     label_all(page)
     rows(page).first.focus()
+    page.keyboard.press("Enter")
+    expect(rows(page).first.locator("p")).to_have_class("open")
     page.keyboard.press("a")
     expect(rows(page).first.locator(".chip.accepted")).to_have_count(2)
     page.keyboard.press("ArrowDown")
@@ -208,6 +227,9 @@ def test_decisions_on_a_phone(open_page, server):
     open_table(page, "in.csv", ("text\n" + "apple pear boat flame " * 40 + "\n").encode())
     page.fill("#many-count", "6")
     label_all(page)
+    rows(page).first.focus()
+    page.keyboard.press("r")
+    page.keyboard.press("u")
     for chip in rows(page).first.locator(".chip").all():
         chip.tap()
         expect(chip).to_have_class("chip accepted")
@@ -215,6 +237,7 @@ def test_decisions_on_a_phone(open_page, server):
     text = rows(page).first.locator("p")
     before = text.bounding_box()["height"]
     text.tap()
+    expect(text).to_have_class("open")
     assert text.bounding_box()["height"] > 2 * before
 
 

@@ -17,6 +17,12 @@ export function prepare(options) {
   ({ feedback, complain } = options);
 }
 
+// Scores may have no minimum: then all labels are shown unless the user chooses one.
+export function setMinimum(minimum) {
+  byId("threshold").value = minimum ?? "";
+  rows.setThreshold(minimum ?? -Infinity);
+}
+
 export async function open(file) {
   stop();
   const opened = new Table(file.name, new Uint8Array(await file.arrayBuffer()));

@@ -65,6 +65,7 @@ async function describe() {
   byId("score-meaning").textContent = `${name}: ${model.scores.description}`;
   labels.setRange(model.scores);
   batch.prepare({ feedback: model.feedback, complain });
+  batch.setMinimum(model.scores.minimum);
 }
 
 function acceptFiles(place, take) {

@@ -3,13 +3,14 @@
 import { byId, counted, make, makeButton, makeText } from "./dom.js";
 
 export const PAGE = 25; // rows shown at a time
-const MAX_TEXT = 600; // characters of a text shown
+const MAX_TEXT = 600; // characters of a text shown unless it is expanded
 const list = byId("rows");
 
 let texts = [];
 let results = []; // per row: [{label, score}], best first
 let decisions = []; // per row: Map of label to "accepted" or "rejected"
 let threshold = 0;
+const expanded = new Set(); // rows whose whole text is shown
 let first = 0;
 let onChange = () => {};
 
@@ -20,6 +21,7 @@ export function listen(callback) {
 export function reset(newTexts) {
   texts = newTexts;
   first = 0;
+  expanded.clear();
   clearResults();
 }
 
@@ -96,9 +98,10 @@ function makeRow(text, number) {
   const row = make("li");
   row.dataset.number = number;
   row.tabIndex = 0;
-  const shown = text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT)} …` : text;
-  const paragraph = makeText("p", "", shown);
-  paragraph.addEventListener("click", () => paragraph.classList.toggle("open"));
+  const open = expanded.has(number);
+  const shown = open || text.length <= MAX_TEXT ? text : `${text.slice(0, MAX_TEXT)} …`;
+  const paragraph = makeText("p", open ? "open" : "", shown);
+  paragraph.addEventListener("click", () => toggle(number));
   row.append(make("span", "number quiet", (number + 1).toLocaleString()), paragraph);
   if (number < results.length) {
     const labels = visible(number);
@@ -138,6 +141,11 @@ function decide(number, labels, decision) {
 
 const decideAll = (number, decision) => decide(number, visible(number).map((one) => one.label), decision);
 
+function toggle(number) {
+  if (!expanded.delete(number)) expanded.add(number);
+  draw();
+}
+
 function turn(pages) {
   first += pages * PAGE;
   draw();
@@ -173,6 +181,7 @@ list.addEventListener("keydown", (event) => {
     a: () => set("accepted"),
     r: () => set("rejected"),
     u: () => set(undefined),
+    Enter: event.target === row ? () => toggle(number) : undefined,
   }[event.key.length === 1 ? event.key.toLowerCase() : event.key];
   if (action) {
     event.preventDefault();
