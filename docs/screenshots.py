@@ -1,13 +1,24 @@
-"""Takes the pictures of the page: docs/page-*.png. Needs a browser and the extras minilm and serve."""
+"""Take the pictures of the web page: docs/page-*.png.
 
+    python docs/screenshots.py [MODEL]
+
+Without MODEL a model is trained first, which requires the extra minilm. Requires the extra serve,
+Playwright and a browser (see tests/serve/install_browser.sh).
+"""
+
+import csv
+import io
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 import treetop
 from treetop.cli.demo import PACKAGES
@@ -20,59 +31,122 @@ TEXT = (
     "Values beyond the ends are taken to be zero. Returns an array of the same type; the number of "
     "samples is rounded."
 )
+TEXTS = (
+    "Solve a linear system of equations with a symmetric positive definite matrix by its Cholesky "
+    "factorization.",
+    "Return the shortest path between two nodes of a weighted graph by Dijkstra's algorithm.",
+    "Draw samples from a multivariate normal distribution with the given mean and covariance.",
+    "Apply a dropout mask to the input tensor during training; the other values are scaled.",
+    "Simplify a symbolic expression by collecting terms and cancelling common factors.",
+    "Compute the two-dimensional discrete Fourier transform of an image.",
+    "Render a table with a title, column headings and borders in the terminal.",
+)
 
 
 def train(folder: Path) -> None:
-    """A model of the documentation of scientific packages."""
+    """Train a model on the documentation of scientific Python packages."""
     data = load_docstrings(PACKAGES).split("train")
     model = treetop.XRTransformer.from_preset("frozen", max_length=64, keep_documents=True)
     model.fit(data.texts, data.labels).save(folder)
 
 
-def pictures(address: str) -> None:
-    """The page in light and dark, on a phone, and explaining."""
-    found = shutil.which("chromium")
+def semicolon_table() -> bytes:
+    """A CSV file as spreadsheets write it in much of Europe."""
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=";")
+    writer.writerow(["No.", "Received", "Résumé"])
+    writer.writerows((number, f"{number + 2}.11.2026", text) for number, text in enumerate(TEXTS, 1))
+    return file.getvalue().encode("cp1252")
+
+
+def show_labels(page: Page) -> None:
+    page.fill("#text", TEXT)
+    page.locator("#labels > li").first.wait_for()
+
+
+def show_explanation(page: Page) -> None:
+    show_labels(page)
+    first = page.locator("#labels > li").first
+    first.locator(".because").click()
+    first.locator(".words").wait_for()
+    first.hover()
+    page.locator("#marks mark").first.wait_for()
+    page.evaluate("scrollTo(0, 0)")
+
+
+def show_decisions(page: Page) -> None:
+    show_labels(page)
+    page.locator("#labels .yes").nth(3).click()
+    page.locator("#labels .no").nth(2).click()
+    page.mouse.move(0, 0)
+    page.fill("#query", "window_")
+    page.locator("#matches li").first.wait_for()
+
+
+def show_batch(page: Page) -> None:
+    page.click("#many-tab")
+    buffer = semicolon_table()
+    page.set_input_files("#table", {"name": "abstracts.csv", "mimeType": "text/csv", "buffer": buffer})
+    page.fill("#many-count", "4")
+    page.fill("#threshold", "0.1")
+    page.click("#start")
+    page.get_by_role("button", name="Start again").wait_for()
+    page.locator("#rows > li").nth(0).focus()
+    page.keyboard.press("a")
+    page.locator("#rows > li").nth(1).locator(".chip").nth(0).click()
+    page.locator("#rows > li").nth(1).locator(".chip").last.click(click_count=2)
+    page.mouse.move(0, 0)
+    page.keyboard.press("ArrowDown")
+    page.evaluate("scrollTo(0, 0)")
+
+
+PICTURES: dict[str, tuple[Callable[[Page], None], dict[str, Any]]] = {
+    "light": (show_labels, {"viewport": {"width": 1200, "height": 800}}),
+    "explaining": (show_explanation, {"viewport": {"width": 1200, "height": 960}}),
+    "dark": (show_decisions, {"viewport": {"width": 1200, "height": 800}, "color_scheme": "dark"}),
+    "batch": (show_batch, {"viewport": {"width": 1200, "height": 960}}),
+    "phone": (show_labels, {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2}),
+}
+
+
+def take_pictures(address: str) -> None:
+    """Take every picture of the page at `address`."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        for name, options in {
-            "light": {"viewport": {"width": 1200, "height": 760}},
-            "explaining": {"viewport": {"width": 1200, "height": 820}},
-            "dark": {"viewport": {"width": 1200, "height": 760}, "color_scheme": "dark"},
-            "phone": {"viewport": {"width": 390, "height": 780}, "device_scale_factor": 2},
-        }.items():
+        program = shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        for name, (show, options) in PICTURES.items():
             page = browser.new_page(**options)
             page.goto(address)
-            page.fill("#text", TEXT)
-            labels = page.locator("#labels > li")
-            labels.first.wait_for()
-            if name == "explaining":
-                labels.first.locator(".because").click()
-                page.locator(".why h3").first.wait_for()
-                labels.first.hover()
-                page.locator("#marks mark").first.wait_for()
-            if name == "dark":
-                labels.nth(0).locator(".yes").click()
-                labels.nth(2).locator(".no").click()
-                page.fill("#query", "win")
-                page.locator("#matches li").first.wait_for()
+            page.locator("#about:not(:empty)").wait_for()
+            show(page)
             page.wait_for_timeout(200)
             page.screenshot(path=HERE / f"page-{name}.png")
         browser.close()
 
 
-def main() -> None:
-    """Train, serve, look."""
-    with tempfile.TemporaryDirectory() as spare:
-        folder = Path(spare) / "scientific-python"
-        train(folder)
-        command = [sys.executable, "-m", "treetop", "serve", str(folder), "--port", "0"]
-        journal = ["--feedback", str(Path(spare) / "decisions.jsonl")]
-        server = subprocess.Popen([*command, *journal], stderr=subprocess.PIPE, text=True)
-        assert server.stderr is not None
-        address = next(re.findall(r"http://\S+", line)[0] for line in server.stderr if "http" in line)
-        pictures(address)
+@contextmanager
+def serving(model: Path, feedback: Path) -> Iterator[str]:
+    """Serve a model, and give the address of its page."""
+    command = [sys.executable, "-m", "treetop", "serve", str(model), "--port", "0"]
+    server = subprocess.Popen(
+        [*command, "--feedback", str(feedback)], stderr=subprocess.PIPE, text=True
+    )
+    assert server.stderr is not None
+    try:
+        yield next(match[0] for line in server.stderr if (match := re.search(r"http://\S+", line)))
+    finally:
         server.terminate()
         server.wait()
+
+
+def main() -> None:
+    """Train a model unless one is given, serve it, and take the pictures."""
+    with tempfile.TemporaryDirectory() as temporary:
+        model = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary) / "scientific-python"
+        if len(sys.argv) == 1:
+            train(model)
+        with serving(model, Path(temporary) / "decisions.jsonl") as address:
+            take_pictures(address)
 
 
 if __name__ == "__main__":

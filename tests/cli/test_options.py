@@ -95,7 +95,7 @@ def test_the_token_may_come_from_the_environment():
         ({"timeout": float("inf")}, "timeout is inf: it must be a finite number"),
         ({"max_texts": "many"}, "max_texts is 'many': it must be of type int"),
         ({"allow_origin": "a"}, "allow_origin is 'a': it must be of type tuple[str, ...]"),
-        ({"token": ""}, "the token must be made of ASCII characters, at least one"),
+        ({"token": ""}, "the token must not be empty and must consist of ASCII characters"),
         ({"max_colours": 0}, "max_colours is 0: it must be at least 1"),
     ],
 )

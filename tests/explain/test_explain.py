@@ -1,13 +1,16 @@
-"""Explanations: parts that add up to the predicted score, and where words stand."""
+"""Explanations: their parts add up to the predicted score, and words are located in the text."""
 
 import json
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import treetop
-from treetop.explain.letters import told_by_words
+from treetop.explain.characters import attribute_to_words
+from treetop.explain.contributions import Contributions, Gram
 from treetop.explain.spans import spans_of
 from treetop.kernels import lookup
 from treetop.ranking.path import path_to
@@ -53,52 +56,122 @@ def slow_weight(weights, feature, cluster, child):
 def test_weights_are_found(model):
     weights = model.rankers_[0].weights
     features = np.arange(model.n_features_in_, dtype=np.int32)
-    found = np.empty(features.size, np.float32)
+    weights_found = np.empty(features.size, np.float32)
     seen = 0
     for cluster in range(weights.child_ptr.size - 1):
         for child in range(weights.child_ptr[cluster + 1] - weights.child_ptr[cluster]):
-            lookup.weights_of(*weights.for_search[:5], features, cluster, child, found)
+            lookup.weights_of(*weights.for_search[:5], features, cluster, child, weights_found)
             slow = [slow_weight(weights, feature, cluster, child) for feature in features]
-            np.testing.assert_array_equal(found, np.array(slow, np.float32))
-            seen += np.count_nonzero(found)
+            np.testing.assert_array_equal(weights_found, np.array(slow, np.float32))
+            seen += np.count_nonzero(weights_found)
     assert seen > 100
 
 
 @pytest.mark.parametrize("transform", ["l3-hinge", "sigmoid", "log-sigmoid", "identity"])
 def test_the_score_is_the_predicted_one(texts_and_labels, transform):
-    made = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
-    made.fit(*texts_and_labels)
+    model = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
+    model.fit(*texts_and_labels)
     text = "red apple sky boat"
-    for name, score in made.predict([text], 5)[0]:
-        assert made.explain(text, name).score == pytest.approx(score, abs=1e-5)
+    for name, score in model.predict([text], 5)[0]:
+        assert model.explain(text, name).score == pytest.approx(score, abs=1e-5)
 
 
 def test_a_forests_score_is_the_predicted_one(texts_and_labels):
-    made = treetop.XRLinear(tree="4-16-L", trees=3, beam=1).fit(*texts_and_labels)
+    model = treetop.XRLinear(tree="4-16-L", trees=3, beam=1).fit(*texts_and_labels)
     text, missed = "red apple sky boat", 0
-    scores = made.predict_scores([text], len(made.classes_))
+    scores = model.predict_scores([text], len(model.classes_))
     for label, score in zip(scores.indices, scores.data, strict=True):
-        one = made.explain(text, made.classes_[label])
+        one = model.explain(text, model.classes_[label])
         assert one.score == pytest.approx(float(score), abs=1e-5)
         missed += sum(not path.reached for path in one.paths)
     assert missed > 0
 
 
-def test_parts_add_up_to_the_raw_scores(model):
-    for one in model.explain("red apple by the sea, a boat", k=4, words=3):
-        raw = sum(node.raw for path in one.paths for node in path.nodes) / len(one.paths)
-        assert one.word_sum + one.encoder + one.bias == pytest.approx(raw, abs=1e-5)
-        assert len(one.words) <= 3
-        assert one.paths[0].nodes[-1].labels == [one.label]
+def assert_adds_up(explanation):
+    """Every sum that an explanation promises, from the parts to the score."""
+    parts = sum(word.value for word in explanation.words) + explanation.other_words
+    assert parts == pytest.approx(explanation.word_sum, abs=1e-9)
+    parts += explanation.encoder + explanation.bias
+    assert parts == pytest.approx(explanation.raw_score, abs=1e-6)
+    for path in explanation.paths:
+        for node in path.nodes:
+            assert node.words + node.encoder + node.bias == pytest.approx(node.raw, abs=1e-6)
+        counted = path.nodes[-1:] if path.transform == "identity" else path.nodes
+        assert path.raw_score == pytest.approx(sum(node.raw for node in counted), abs=1e-6)
+        combine = sum if path.transform.startswith(("identity", "log-")) else np.prod
+        assert path.score == pytest.approx(combine([node.worth for node in counted]), abs=1e-6)
+
+
+def assert_adds_up_over_trees(explanation):
+    """The same for the mean over the trees of one model."""
+    assert_adds_up(explanation)
+    counted = [path for path in explanation.paths if path.reached]
+    trees = len(explanation.paths)
+    score = sum(path.score for path in counted) / trees
+    assert explanation.score == pytest.approx(score, abs=1e-9)
+    raw_score = sum(path.raw_score for path in counted or explanation.paths) / trees
+    assert explanation.raw_score == pytest.approx(raw_score, abs=1e-9)
+
+
+settings_of_models = st.fixed_dictionaries(
+    {
+        "tree": st.sampled_from(["flat", "4-16-L", "8-L"]),
+        "trees": st.integers(1, 3),
+        "beam": st.integers(1, 4),
+        "score_transform": st.sampled_from(["auto", "identity", "sigmoid", "log-sigmoid", "l2-hinge"]),
+        "ngrams": st.sampled_from(["word:1-2", "word:1|char:3", "word:1@9+word:1", "char:2-3"]),
+        "seed": st.integers(0, 9),
+    }
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    settings_of_models, st.lists(st.sampled_from([*WORDS, "unknown"]), max_size=12), st.integers(0, 9)
+)
+def test_parts_add_up_to_the_predicted_score(chosen, text, words):
+    model = treetop.XRLinear(**chosen).fit(*corpus(60, 20))
+    text = " ".join(text)
+    scores = model.predict_scores([text], len(model.classes_)).toarray()[0]
+    for explanation in model.explain(text, list(model.classes_), words=words):
+        assert_adds_up_over_trees(explanation)
+        label = list(model.classes_).index(explanation.label)
+        assert explanation.score == pytest.approx(scores[label], abs=1e-5)
+        assert len(explanation.words) <= words
+        if chosen["score_transform"] == "identity" and explanation.reached:
+            assert explanation.raw_score == pytest.approx(explanation.score, abs=1e-6)
+
+
+def test_parts_of_a_label_that_is_not_reached_are_those_it_would_have_had(texts_and_labels):
+    model = treetop.XRLinear(tree="4-16-L", trees=2, beam=1).fit(*texts_and_labels)
+    missed = [e for e in model.explain("red apple", list(model.classes_)) if not e.reached]
+    assert missed
+    for explanation in missed:
+        assert explanation.score == 0.0
+        assert explanation.raw_score != 0.0
+        assert_adds_up_over_trees(explanation)
+        assert "beam search does not reach this label" in str(explanation)
+
+
+def test_the_last_node_of_a_path_is_the_label(model):
+    for explanation in model.explain("red apple by the sea, a boat", k=4, words=3):
+        assert all(path.nodes[-1].labels == [explanation.label] for path in explanation.paths)
+
+
+def test_a_model_without_a_tree_is_not_explained_by_one(texts_and_labels):
+    flat = treetop.XRLinear(tree="flat", trees=1).fit(*texts_and_labels).explain("red apple", k=1)[0]
+    assert flat.paths[0].is_flat
+    assert "tree" not in str(flat)
+    assert f"one-versus-all: sigmoid({flat.raw_score:+.3f}) = {flat.score:.4f}" in str(flat)
 
 
 def test_a_word_that_is_taken_away_takes_its_value_along():
     X = sp.csr_matrix(np.eye(4, dtype=np.float32))
-    made = treetop.XRLinear(tree="flat", bias=0.0, prune_below=0.0, score_transform="identity")
-    made.fit(X, [["a"], ["b"], ["a"], ["c"]])
+    model = treetop.XRLinear(tree="flat", bias=0.0, prune_below=0.0, score_transform="identity")
+    model.fit(X, [["a"], ["b"], ["a"], ["c"]])
     both = sp.csr_matrix(np.array([[1, 0, 1, 0]], np.float32))
-    whole = made.explain(both, "a")
-    alone = made.explain(sp.csr_matrix(np.array([[1, 0, 0, 0]], np.float32)), "a")
+    whole = model.explain(both, "a")
+    alone = model.explain(sp.csr_matrix(np.array([[1, 0, 0, 0]], np.float32)), "a")
     assert [word.name for word in whole.words[:2]] in (
         ["feature 0", "feature 2"],
         ["feature 2", "feature 0"],
@@ -123,58 +196,91 @@ def test_neighbours_are_the_most_alike(model, texts_and_labels, tmp_path):
 
 
 def test_documents_are_kept_only_on_request(texts_and_labels, tmp_path):
-    made = treetop.XRLinear().fit(*texts_and_labels)
-    made.save(tmp_path / "m")
+    model = treetop.XRLinear().fit(*texts_and_labels)
+    model.save(tmp_path / "m")
     assert not (tmp_path / "m" / "documents.safetensors").exists()
-    assert made.explain("red apple", k=1)[0].neighbours == []
+    assert model.explain("red apple", k=1)[0].neighbours == []
 
 
 def test_kept_documents_are_those_that_count(texts_and_labels):
     texts, labels = texts_and_labels
     weights = np.ones(len(texts))
     weights[0] = 0
-    made = treetop.XRLinear(keep_documents=True).fit(iter(texts), labels, sample_weight=weights)
-    assert made.model_.documents.text_of(0) == texts[1]
+    model = treetop.XRLinear(keep_documents=True).fit(iter(texts), labels, sample_weight=weights)
+    assert model.model_.documents.text_of(0) == texts[1]
 
 
-def test_an_ensemble_explains_with_all_members(model, texts_and_labels):
-    whole = treetop.Ensemble([model, model]).explain("red apple sky", k=2)
-    alone = model.explain("red apple sky", [one.label for one in whole])
-    for both, single in zip(whole, alone, strict=True):
-        assert both.score == pytest.approx(single.score)
-        assert both.word_sum == pytest.approx(single.word_sum)
-        assert len(both.paths) == 2 * len(single.paths)
+@pytest.fixture(scope="module")
+def members(texts_and_labels):
+    flat = treetop.XRLinear(tree="flat", ngrams="word:1-2").fit(*texts_and_labels)
+    tree = treetop.XRLinear(tree="4-16-L", trees=2, beam=2, ngrams="word:1|char:3")
+    return [flat, tree.fit(*texts_and_labels)]
 
 
-def test_a_transformer_tells_the_encoder_from_the_words(texts_and_labels, tmp_path):
+def test_the_parts_of_an_ensemble_are_the_weighted_means_of_its_members(members):
+    ensemble = treetop.Ensemble(members, weights=[3, 1])
+    text, names = "red apple sky", list(ensemble.classes_)
+    scores = ensemble.predict_scores([text], len(names)).toarray()[0]
+    alone = [member.explain(text, names, words=99) for member in members]
+    for number, together in enumerate(ensemble.explain(text, names, words=2)):
+        assert_adds_up(together)
+        assert together.score == pytest.approx(scores[number], abs=1e-5)
+        assert len(together.words) <= 2
+        assert len(together.paths) == 1 + 2
+        flat, tree = (explanations[number] for explanations in alone)
+        if tree.reached:
+            for part in ("encoder", "bias", "raw_score", "word_sum"):
+                mean = 0.75 * getattr(flat, part) + 0.25 * getattr(tree, part)
+                assert getattr(together, part) == pytest.approx(mean, abs=1e-6)
+            values = [{word.name: word.value for word in one.words} for one in (flat, tree)]
+            for word in together.words:
+                mean = 0.75 * values[0].get(word.name, 0.0) + 0.25 * values[1].get(word.name, 0.0)
+                assert word.value == pytest.approx(mean, abs=1e-6)
+
+
+@pytest.mark.parametrize("combine", ["rank", "sigmoid", "softmax"])
+def test_the_score_of_a_combined_ensemble_is_the_predicted_one(members, combine):
+    ensemble = treetop.Ensemble(members, combine=combine)
+    predicted = ensemble.predict(["red apple sky"], len(ensemble.classes_))[0][:5]
+    for explanation, (name, score) in zip(
+        ensemble.explain("red apple sky", [name for name, _ in predicted]), predicted, strict=True
+    ):
+        assert explanation.label == name
+        assert explanation.score == pytest.approx(score, abs=1e-5)
+        assert_adds_up(explanation)
+
+
+def test_a_transformers_score_is_split_into_words_and_encoder(texts_and_labels, tmp_path):
     from tests.tiny import save_encoder
 
     folder = save_encoder(tmp_path / "encoder")
-    made = treetop.XRTransformer(encoder=folder, fine_tune=False, trees=1, tree="4-16-L")
-    made.fit(*texts_and_labels)
+    model = treetop.XRTransformer(encoder=folder, fine_tune=False, trees=1, tree="4-16-L")
+    model.fit(*texts_and_labels)
     text = "red apple sky boat"
-    name, score = made.predict([text], 1, beam=100)[0][0]
-    one = made.explain(text, name)
+    name, score = model.predict([text], 1, beam=100)[0][0]
+    one = model.explain(text, name)
     assert one.score == pytest.approx(score, abs=1e-5)
     assert one.encoder != 0
-    raw = sum(node.raw for node in one.paths[0].nodes)
-    assert one.word_sum + one.encoder + one.bias == pytest.approx(raw, abs=1e-5)
-    for_it = max(one.encoder, 0), max(one.word_sum, 0)
-    assert one.encoder_share == pytest.approx(for_it[0] / sum(for_it))
+    assert_adds_up_over_trees(one)
+    positive = max(one.encoder, 0), max(one.word_sum, 0)
+    assert one.encoder_share == pytest.approx(positive[0] / sum(positive))
+    assert f"encoder {one.encoder:+.3f}, bias {one.bias:+.3f}" in str(one)
 
 
-def test_where_words_stand():
+def test_spans_are_where_ngrams_occur():
     text = "Red apple; a RED-apple. Reddish"
     assert [text[a:b] for a, b in spans_of(text, "red")] == ["Red", "RED"]
     assert [text[a:b] for a, b in spans_of(text, "red apple")] == ["Red apple", "RED-apple"]
     assert spans_of("a.b (c", "b (", "char") == [(2, 5)]
     assert len(spans_of("x " * 1000, "x")) == 50
-    assert spans_of("the" + " " * 150_000, " th", "char") == []  # at once, not after hours
+    assert spans_of("the" + " " * 150_000, " th", "char") == []  # linear, not quadratic, time
 
 
-def test_the_words_of_an_explanation_stand_in_the_text(model):
+def test_the_spans_of_a_word_are_its_occurrences(model):
     text = "Red apple, sky!"
-    for word in model.explain(text, k=1)[0].words:
+    words = model.explain(text, k=1)[0].words
+    assert {word.name for word in words} >= {"red", "apple", "sky"}
+    for word in words:
         assert {text[a:b].lower().replace(", ", " ") for a, b in word.spans} == {word.name}
 
 
@@ -185,14 +291,20 @@ def test_errors_say_what_to_do(model):
         model.explain(["red", "green"])
 
 
-def test_the_command_prints_and_gives_json(model, tmp_path, capsys):
+def test_the_command_prints_or_writes_json(model, tmp_path, capsys):
     from treetop.cli.work import explain_text
 
     model.save(tmp_path / "m")
     explain_text(tmp_path / "m", "red apple sky", labels=None, k=2, words=5, as_json=False)
-    assert "words +" in capsys.readouterr().out
+    best = model.explain("red apple sky", k=2, words=5)
+    assert capsys.readouterr().out == f"{best[0]}\n\n{best[1]}\n"
+    parts = f"words {best[0].word_sum:+.3f}, bias {best[0].bias:+.3f}"
+    assert str(best[0]).splitlines()[1] == f"  raw score {best[0].raw_score:+.3f} = {parts}"
     explain_text(tmp_path / "m", "red apple sky", labels=["M3"], k=2, words=5, as_json=True)
-    assert json.loads(capsys.readouterr().out)[0]["label"] == "M3"
+    record = json.loads(capsys.readouterr().out)[0]
+    assert record["label"] == "M3"
+    parts = sum(word["value"] for word in record["words"]) + record["other_words"]
+    assert parts + record["encoder"] + record["bias"] == pytest.approx(record["raw_score"], abs=1e-6)
 
 
 def test_paths_go_from_the_root_to_the_label(model):
@@ -206,47 +318,48 @@ def test_paths_go_from_the_root_to_the_label(model):
             assert ranker.tree.parents(below.level)[below.node] == above.node
 
 
-def test_a_word_that_counts_at_the_beginning_is_marked_there(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1@20", tree="flat").fit(*texts_and_labels)
+def test_a_word_that_is_read_at_the_beginning_only_is_located_there(texts_and_labels):
+    model = treetop.XRLinear(ngrams="word:1@20", tree="flat").fit(*texts_and_labels)
     text = "red apple sky boat and then red apple"
-    found = {word.name: word.spans for one in made.explain(text) for word in one.words}
+    found = {word.name: word.spans for one in model.explain(text) for word in one.words}
     assert found["red"] == [(0, 3)]
 
 
-def test_a_word_stands_once_whatever_it_was_counted_for(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1+word:1@20", tree="flat").fit(*texts_and_labels)
-    one = made.explain("red apple sky boat and then red apple", k=1)[0]
-    names = [word.name for word in one.words]
-    assert len(names) == len(set(names))
+def test_a_word_counted_by_two_analyzers_is_listed_once(texts_and_labels):
+    model = treetop.XRLinear(ngrams="word:1+word:1@20", tree="flat").fit(*texts_and_labels)
+    one = model.explain("red apple sky boat and then red apple", k=1)[0]
+    assert sorted(word.name for word in one.words) == ["apple", "boat", "red", "sky"]
     assert next(word for word in one.words if word.name == "red").spans == [(0, 3), (28, 31)]
-    raw = one.paths[0].nodes[0].raw
-    parts = sum(word.value for word in one.words) + one.other_words + one.encoder + one.bias
-    assert parts == pytest.approx(raw, abs=1e-4)
+    assert_adds_up_over_trees(one)
 
 
-def test_letters_are_told_by_the_words_they_stand_in(texts_and_labels):
-    made = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
-    one = made.explain("red apple, sky boat!", k=1)[0]
-    assert {word.name for word in one.words} <= {"red", "apple", "sky", "boat"}
-    raw = np.mean([path.nodes[0].raw for path in one.paths])
-    assert one.word_sum + one.encoder + one.bias == pytest.approx(raw, abs=1e-4)
-    assert abs(one.other_words) < 1e-6
+def test_character_ngrams_are_attributed_to_words(texts_and_labels):
+    model = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
+    one = model.explain("red apple, sky boat!", k=1)[0]
+    assert {word.name for word in one.words} == {"red", "apple", "sky", "boat"}
+    assert one.other_words == pytest.approx(0, abs=1e-6)
+    assert_adds_up_over_trees(one)
 
 
-def test_a_model_that_reads_letters_alone_tells_of_letters(texts_and_labels):
-    made = treetop.XRLinear(ngrams="char:3", tree="flat").fit(*texts_and_labels)
-    assert all(len(word.name) == 3 for word in made.explain("apple boat", k=1)[0].words)
+def test_a_model_of_characters_lists_character_ngrams(texts_and_labels):
+    model = treetop.XRLinear(ngrams="char:3", tree="flat").fit(*texts_and_labels)
+    text = "apple boat"
+    words = model.explain(text, k=1, words=99)[0].words
+    assert {word.name for word in words} == {"le ", "e b", " bo", "boa", "oat"}
+    assert [text[slice(*word.spans[0])] for word in words] == [word.name for word in words]
 
 
-def test_a_piece_is_shared_by_the_words_it_touches():
-    sums = {("d ap", "char", True): 0.9, ("red", "word", True): 1.0, ("!!", "char", True): 0.5}
-    sums[("zz", "char", True)] = 0.25
-    reach = dict.fromkeys(sums, 99)
-    told = told_by_words("Red apple !!", sums, reach)
-    assert told == {
-        ("red", "word", True): pytest.approx(1.3),
-        ("apple", "word", True): pytest.approx(0.6),
-        ("!!", "char", True): 0.5,
-        ("zz", "char", True): 0.25,
+def test_the_value_of_a_character_ngram_is_shared_by_the_words_it_overlaps():
+    grams = Contributions()
+    grams.add(Gram("d ap", "char"), 0.9, 99)
+    grams.add(Gram("red"), 1.0, 99)
+    grams.add(Gram("!!", "char"), 0.5, 99)
+    grams.add(Gram("zz", "char"), 0.25, 99)
+    attributed = attribute_to_words("Red apple !!", grams)
+    assert attributed.values == {
+        Gram("red"): pytest.approx(1.3),
+        Gram("apple"): pytest.approx(0.6),
+        Gram("!!", "char"): 0.5,
+        Gram("zz", "char"): 0.25,
     }
-    assert reach[("apple", "word", True)] == 99
+    assert attributed.reach[Gram("apple")] == 99

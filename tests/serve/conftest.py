@@ -1,7 +1,8 @@
-"""A small model, and a real server of it."""
+"""A small model, and a server process for it."""
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -37,8 +38,8 @@ def documents(count=240, seed=0):
 
 
 def train(folder, seed=0, **settings):
-    made = treetop.XRLinear(seed=seed, keep_documents=True, **settings)
-    made.fit(*documents(seed=seed)).save(folder)
+    model = treetop.XRLinear(seed=seed, keep_documents=True, **settings)
+    model.fit(*documents(seed=seed)).save(folder)
     return folder
 
 
@@ -48,7 +49,7 @@ def model_folder(tmp_path_factory):
 
 
 class Server:
-    """`treetop serve` as a process of its own."""
+    """A process that runs `treetop serve`."""
 
     def __init__(self, folder, *options, environment=None, code=None):
         command = ["-m", "treetop", "serve", str(folder), "--port", "0", *options]
@@ -66,11 +67,11 @@ class Server:
             raise
 
     def connect(self):
-        """Read the address that the server says, and wait until it answers."""
+        """Read the address from the log, and wait until the server is ready."""
         for line in self.process.stderr:
             self.log.append(line)
-            if found := re.search(r"at (http://\S+)", line):
-                self.address = found[1]
+            if match := re.search(r"at (http://\S+)", line):
+                self.address = match[1]
                 break
         else:
             raise RuntimeError("".join(self.log))
@@ -78,8 +79,8 @@ class Server:
         self.wait_until_ready()
 
     def wait_until_ready(self, seconds=20):
-        until = time.monotonic() + seconds
-        while time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
             try:
                 if httpx.get(self.address + "/readyz", timeout=2).status_code == 200:
                     return
@@ -94,7 +95,7 @@ class Server:
             return [int(number) for number in file.read().split()]
 
     def stop(self, how=signal.SIGTERM):
-        """Send a signal, and wait: the exit code."""
+        """Send a signal, and return the exit code."""
         self.client.close()
         try:
             self.process.send_signal(how)
@@ -119,6 +120,66 @@ def serving():
 @pytest.fixture(scope="session")
 def server(serving, model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
-    made = serving(model_folder, "--workers", "2", "--feedback", str(journal), "--max-body", "0.2")
-    made.journal = journal
-    return made
+    options = ["--workers", "2", "--feedback", str(journal), "--max-body", "0.2"]
+    # On a busy machine, requests wait longer than by default: the tests of 503 are in test_batching.py.
+    server = serving(model_folder, *options, "--max-wait", "60", "--timeout", "60")
+    server.journal = journal
+    return server
+
+
+@pytest.fixture(scope="session")
+def tree_server(serving, tmp_path_factory):
+    """A server of a forest, whose explanations have paths."""
+    folder = train(tmp_path_factory.mktemp("served") / "forest", tree="3-L", trees=2)
+    return serving(folder, "--workers", "1", "--max-wait", "60", "--timeout", "60")
+
+
+@pytest.fixture(scope="session")
+def token_server(serving, model_folder):
+    """A server that requires the token ``secret``."""
+    return serving(model_folder, "--workers", "1", "--token", "secret")
+
+
+@pytest.fixture(scope="session")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    program = next(filter(None, map(shutil.which, names)), None)
+    with playwright.sync_playwright() as driver:
+        try:
+            browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        except playwright.Error as error:
+            pytest.skip(f"no browser: run tests/serve/install_browser.sh ({error})")
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens the page of a server, which may call that server only and must not log any error."""
+    contexts, hosts, messages = [], set(), []
+    allowed = {""}  # of blob: and data: addresses
+
+    def open_page(server, **options):
+        context = browser.new_context(**{"viewport": {"width": 1200, "height": 800}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.goto(server.address)
+        allowed.add(server.address.removeprefix("http://"))
+        return page
+
+    yield open_page
+    assert hosts <= allowed
+    assert [line for line in messages if "Failed to load resource" not in line] == []
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture
+def page(open_page, server):
+    page = open_page(server)
+    page.get_by_role("heading", name="topics").wait_for()
+    return page

@@ -1,4 +1,4 @@
-"""The routes, asked in this process."""
+"""The HTTP API, called in this process."""
 
 import json
 
@@ -15,19 +15,17 @@ RUNTIME = treetop.Runtime(threads=1)
 
 
 def client_of(folder, **options):
-    chosen = ServiceOptions(folder, **options)
-    return TestClient(
-        make_app(Worker(chosen, Served(folder, RUNTIME), RUNTIME)), raise_server_exceptions=False
-    )
+    worker = Worker(ServiceOptions(folder, **options), Served(folder, RUNTIME), RUNTIME)
+    return TestClient(make_app(worker), raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
 def client(model_folder, tmp_path_factory):
     journal = tmp_path_factory.mktemp("journal") / "feedback.jsonl"
     limits = {"max_body": 0.1, "max_characters": 2000, "max_texts": 20}
-    with client_of(model_folder, feedback=journal, **limits) as made:
-        made.journal = journal
-        yield made
+    with client_of(model_folder, feedback=journal, **limits) as client:
+        client.journal = journal
+        yield client
 
 
 def error_of(answer):
@@ -35,52 +33,57 @@ def error_of(answer):
     return answer.status_code, answer.json()["error"]["code"]
 
 
-def test_labels_are_those_of_the_model(client, model_folder):
+def test_predictions_are_those_of_the_model(client, model_folder):
     texts = ["apple and pear", "a boat in the harbour", ""]
     answer = client.post("/v1/predict", json={"texts": texts, "k": 3})
     expected = treetop.load(str(model_folder)).predict(texts, 3)
     got = [[(one["label"], one["score"]) for one in row["labels"]] for row in answer.json()["results"]]
-    for found, known in zip(got, expected, strict=True):
-        assert [name for name, _ in found] == [name for name, _ in known]
-        assert [score for _, score in found] == pytest.approx([score for _, score in known], abs=1e-5)
+    for answered, known in zip(got, expected, strict=True):
+        assert [name for name, _ in answered] == [name for name, _ in known]
+        assert [score for _, score in answered] == pytest.approx(
+            [score for _, score in known], abs=1e-5
+        )
 
 
 def test_one_text_k_threshold_and_allow_list(client):
-    ask = {"text": "apple boat", "k": 6}
-    whole = client.post("/v1/predict", json=ask).json()["results"][0]["labels"]
-    assert len(whole) == 6
-    least = whole[2]["score"]
-    some = client.post("/v1/predict", json={**ask, "threshold": least - 1e-6}).json()
-    assert [one["label"] for one in some["results"][0]["labels"]] == [o["label"] for o in whole[:3]]
-    only = client.post("/v1/predict", json={**ask, "allow": ["fire", "sky"]}).json()
-    assert {one["label"] for one in only["results"][0]["labels"]} == {"fire", "sky"}
+    def labels(**more):
+        answer = client.post("/v1/predict", json={"text": "apple boat", "k": 6, **more}).json()
+        return answer["results"][0]["labels"]
+
+    best = labels()
+    assert len(best) == 6
+    assert labels(threshold=best[2]["score"] - 1e-6) == best[:3]
+    assert {record["label"] for record in labels(allow=["fire", "sky"])} == {"fire", "sky"}
 
 
-def test_requests_with_different_allow_lists_are_computed_in_one_batch(model_folder):
+def test_requests_with_different_allow_lists_share_a_batch(model_folder):
     from treetop.serve.batching import Piece
-    from treetop.serve.engine import Question
+    from treetop.serve.engine import PredictQuery
 
     served = Served(model_folder, RUNTIME)
     pieces = [
-        Piece(["apple", "boat"], Question(2)),
-        Piece(["apple"], Question(1, None, ("fire",))),
-        Piece(["star"], Question(3)),
+        Piece(["apple", "boat"], PredictQuery(2)),
+        Piece(["apple"], PredictQuery(1, None, ("fire",))),
+        Piece(["star"], PredictQuery(3)),
     ]
     answers = served.answer(pieces, RUNTIME)
     assert [len(rows) for rows in answers] == [2, 1, 1]
     assert [len(rows[0]) for rows in answers] == [2, 1, 3]
     assert answers[1][0][0][0] == "fire"
     assert answers[0] == [
-        served.answer([Piece([t], Question(2))], RUNTIME)[0][0] for t in ("apple", "boat")
+        served.answer([Piece([t], PredictQuery(2))], RUNTIME)[0][0] for t in ("apple", "boat")
     ]
 
 
-def test_why(client):
-    ask = {"text": "apple pear", "k": 2, "explain": True, "words": 3}
-    first = client.post("/v1/predict", json=ask).json()["results"][0]["labels"][0]
+def test_explanations(client):
+    body = {"text": "apple pear", "k": 2, "explain": True, "words": 3}
+    first = client.post("/v1/predict", json=body).json()["results"][0]["labels"][0]
     assert first["label"] == "fruit"
     assert {word["name"] for word in first["why"]["words"]} == {"apple", "pear", "apple pear"}
-    neighbours = first["why"]["neighbours"]
+    why = first["why"]
+    parts = sum(word["value"] for word in why["words"]) + why["other_words"]
+    assert parts + why["encoder"] + why["bias"] == pytest.approx(why["raw_score"], abs=1e-6)
+    neighbours = why["neighbours"]
     assert [one["has_label"] for one in neighbours] == [True] * len(neighbours)
     assert set(neighbours[0]["text"].split()) >= {"apple", "pear"}
     other = client.post("/v1/explain", json={"text": "apple pear", "labels": ["sky"]}).json()
@@ -92,13 +95,84 @@ def test_why(client):
 
 
 def test_search_and_model(client):
-    found = client.get("/v1/labels", params={"q": "caf"}).json()["labels"]
-    assert found[0]["label"] == "naïve café"
+    matches = client.get("/v1/labels", params={"q": "caf"}).json()["labels"]
+    assert matches[0]["label"] == "naïve café"
     about = client.get("/v1/model").json()
     assert (about["name"], about["labels"], about["kind"]) == ("topics", 6, "xr-linear")
 
 
-def test_feedback_is_kept_in_the_form_that_train_reads(client, tmp_path):
+@pytest.mark.parametrize(
+    ("transform", "name", "minimum", "maximum"),
+    [
+        ("sigmoid", "score", 0, 1),
+        ("identity", "raw score", None, None),
+        ("log-sigmoid", "log score", None, 0),
+    ],
+)
+def test_the_model_says_what_its_scores_are(tmp_path, transform, name, minimum, maximum):
+    model = treetop.XRLinear(score_transform=transform)
+    model.fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
+    with client_of(tmp_path / "m") as client:
+        scores = client.get("/v1/model").json()["scores"]
+        assert (scores["name"], scores["minimum"], scores["maximum"]) == (name, minimum, maximum)
+        labels = client.post("/v1/predict", json={"text": "one two"}).json()["results"][0]["labels"]
+        assert all((maximum is None or record["score"] <= maximum) for record in labels)
+
+
+def test_an_ensemble_says_what_its_scores_are(model_folder):
+    from treetop.model.model import EnsembleModel
+    from treetop.serve.score_info import score_info
+
+    member = Served(model_folder, RUNTIME).model
+    mean = score_info(EnsembleModel((member, member), "average", (1.0, 1.0)))
+    assert (
+        mean["description"] == "From 0 to 1 (sigmoid of the raw scores). Not a calibrated probability."
+    )
+    rank = score_info(EnsembleModel((member, member), "rank", (1.0, 1.0)))
+    assert rank["description"].startswith("Weighted mean of 1 / rank")
+
+
+def test_the_openapi_schema_has_conventional_names(client):
+    schema = client.get("/openapi.json").json()
+    assert set(schema["components"]["schemas"]) >= {
+        "PredictRequest",
+        "PredictResponse",
+        "ExplainRequest",
+        "ExplainResponse",
+        "LabelExplanation",
+        "FeedbackRequest",
+        "ErrorResponse",
+        "ModelInfo",
+        "ScoreInfo",
+    }
+    operations = {
+        f"{method.upper()} {path}": operation
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    }
+    summaries = {name: operation["summary"] for name, operation in operations.items()}
+    assert summaries["POST /v1/predict"] == "Label texts"
+    assert summaries["POST /v1/explain"] == "Explain labels"
+    assert summaries["GET /v1/labels"] == "Search labels"
+    assert operations["POST /v1/predict"]["operationId"] == "predict"
+    declared = {tag["name"] for tag in schema["tags"]}
+    assert {tag for operation in operations.values() for tag in operation["tags"]} == declared
+    errors = operations["POST /v1/predict"]["responses"]
+    assert errors["401"]["description"] == "Missing or invalid token"
+    assert errors["500"]["description"] == "Internal server error"
+
+
+def test_an_explanation_matches_its_schema(client, model_folder):
+    from treetop.serve.schemas import ExplainResponse
+
+    answer = client.post("/v1/explain", json={"text": "apple pear boat", "labels": ["fruit", "sky"]})
+    model = treetop.load(str(model_folder))
+    explanation = model.explain("apple pear boat", ["fruit", "sky"])
+    assert [set(one) for one in answer.json()["labels"]] == [set(one.to_dict()) for one in explanation]
+    assert len(ExplainResponse(**answer.json()).labels) == 2
+
+
+def test_feedback_is_saved_in_a_format_that_train_reads(client, tmp_path):
     from treetop.data import open_data
 
     sent = {"text": "new apple\nsecond line", "labels": ["fruit", "brand new"], "rejected": ["sea"]}
@@ -109,13 +183,13 @@ def test_feedback_is_kept_in_the_form_that_train_reads(client, tmp_path):
     assert json.loads(client.journal.read_text().splitlines()[-1])["rejected"] == ["sea"]
 
 
-def test_feedback_is_off_unless_asked_for(model_folder):
+def test_feedback_is_off_by_default(model_folder):
     with client_of(model_folder) as client:
         answer = client.post("/v1/feedback", json={"text": "a", "labels": []})
         assert error_of(answer) == (409, "no_feedback")
 
 
-def test_annif_clients_are_understood(client):
+def test_annif_routes(client):
     listed = client.get("/v1/projects").json()["projects"]
     assert [one["project_id"] for one in listed] == ["topics"]
     assert client.get("/v1/projects/topics").json()["is_trained"] is True
@@ -147,19 +221,19 @@ def test_annif_clients_are_understood(client):
         ({"texts": []}, "texts: List should have at least 1 item"),
     ],
 )
-def test_wrong_values_are_named(client, body, message):
+def test_validation_errors_name_the_field(client, body, message):
     answer = client.post("/v1/predict", json=body)
     assert answer.status_code == 422
     assert message in answer.json()["error"]["message"]
 
 
-def test_a_label_that_is_not_there_is_named(client):
+def test_an_unknown_label_is_named(client):
     answer = client.post("/v1/predict", json={"text": "a", "allow": ["no such"]})
     assert error_of(answer) == (404, "unknown_label")
-    assert "label 'no such' is not known to the model" in answer.text
+    assert answer.json()["error"]["message"] == "Label 'no such' not found in the model"
 
 
-def test_what_is_no_json_is_told_so(client):
+def test_invalid_json_is_refused(client):
     for body in (b"{", b"\xff\xfe", b"[1]", b""):
         answer = client.post("/v1/predict", content=body, headers={"content-type": "application/json"})
         assert error_of(answer)[0] in (400, 422), body
@@ -182,13 +256,13 @@ def test_limits(client):
     assert client.post("/v1/predict", json={"text": "apple"}).status_code == 200
 
 
-def test_reasons_are_limited_too(client):
+def test_the_number_of_explanations_is_limited(client):
     answer = client.post("/v1/predict", json={"texts": ["apple boat"] * 11, "k": 6, "explain": True})
     records = [one for row in answer.json()["results"] for one in row["labels"]]
     assert [("why" in one) for one in records] == [True] * 50 + [False] * 16
 
 
-def test_bodies_are_held_only_up_to_a_limit(model_folder):
+def test_the_memory_for_bodies_is_limited(model_folder):
     with client_of(model_folder, max_body=0.001, held_bytes=1000) as client:
         client.app.held = 900
         answer = client.post("/v1/predict", json={"text": "x" * 200})
@@ -199,31 +273,31 @@ def test_bodies_are_held_only_up_to_a_limit(model_folder):
         assert client.app.held == 0
 
 
-def test_a_batch_may_be_for_two_models(model_folder, tmp_path):
+def test_a_batch_may_have_requests_for_two_models(model_folder, tmp_path):
     from treetop.serve.batching import Piece
-    from treetop.serve.engine import Question, Reasons
+    from treetop.serve.engine import ExplainQuery, PredictQuery
 
     treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
     old, new = Served(model_folder, RUNTIME), Served(tmp_path / "m", RUNTIME)
     worker = Worker(ServiceOptions(model_folder), new, RUNTIME)
     pieces = [
-        Piece(["apple"], Question(1, None, None, old)),
-        Piece(["one"], Question(1, None, None, new)),
-        Piece(["apple"], Reasons(("sea",), 3, old)),
-        Piece(["pear"], Question(1, None, None, old)),
+        Piece(["apple"], PredictQuery(1, None, None, old)),
+        Piece(["one"], PredictQuery(1, None, None, new)),
+        Piece(["apple"], ExplainQuery(("sea",), 3, old)),
+        Piece(["pear"], PredictQuery(1, None, None, old)),
     ]
     answers = worker.answer(pieces)
     assert [answers[n][0][0][0] for n in (0, 1, 3)] == ["fruit", "new", "fruit"]
     assert answers[2][0][0]["label"] == "sea"
 
 
-def test_pages_of_other_sites_may_not_send(client):
+def test_other_websites_may_not_post(client):
     for path, body in (("/v1/reload", None), ("/v1/feedback", {"text": "a", "labels": []})):
         answer = client.post(path, json=body, headers={"sec-fetch-site": "cross-site"})
         assert error_of(answer) == (403, "other_site")
 
 
-def test_every_answer_has_the_headers_that_keep_browsers_safe(client):
+def test_every_response_has_security_headers(client):
     for answer in (
         client.get("/"),
         client.get("/v1/model"),
@@ -237,12 +311,12 @@ def test_every_answer_has_the_headers_that_keep_browsers_safe(client):
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_unknown_places_and_methods(client):
+def test_unknown_paths_and_methods(client):
     assert error_of(client.get("/nothing")) == (404, "not_found")
     assert error_of(client.get("/v1/predict")) == (405, "method_not_allowed")
 
 
-def test_no_path_of_the_server_is_told(client, model_folder):
+def test_responses_contain_no_path_of_the_server(client, model_folder):
     answers = [
         client.get("/v1/model"),
         client.get("/v1/projects"),
@@ -255,7 +329,7 @@ def test_no_path_of_the_server_is_told(client, model_folder):
         assert str(model_folder.parent) not in answer.text
 
 
-def test_a_mistake_of_ours_is_told_without_details(model_folder, monkeypatch):
+def test_an_internal_error_has_no_details(model_folder, monkeypatch):
     served = Served(model_folder, RUNTIME)
     worker = Worker(ServiceOptions(model_folder), served, RUNTIME)
     with TestClient(make_app(worker), raise_server_exceptions=False) as client:
@@ -266,43 +340,46 @@ def test_a_mistake_of_ours_is_told_without_details(model_folder, monkeypatch):
         monkeypatch.setattr(served, "answer", fail)
         answer = client.post("/v1/predict", json={"text": "a"})
         assert error_of(answer) == (500, "internal")
-        assert "secret" not in answer.text
+        assert answer.json()["error"]["message"] == "Internal server error"
 
 
-def test_the_token_is_wanted_everywhere_but_on_the_page(model_folder):
+def test_the_api_requires_the_token_and_the_page_does_not(model_folder):
     with client_of(model_folder, token="secret") as client:
         assert client.get("/").status_code == 200
         assert client.get("/healthz").status_code == 200
         for path in ("/v1/model", "/metrics", "/openapi.json", "/v1/projects"):
             answer = client.get(path)
             assert error_of(answer) == (401, "unauthorized")
+            assert answer.json()["error"]["message"].startswith("Missing or invalid token")
             assert answer.headers["www-authenticate"] == "Bearer"
             assert client.get(path, headers={"authorization": "Bearer wrong"}).status_code == 401
             assert client.get(path, headers={"authorization": "Bearer secret"}).status_code == 200
 
 
-def test_other_sites_may_call_only_if_allowed(model_folder):
-    ask = {"origin": "https://library.example", "access-control-request-method": "POST"}
+def test_only_allowed_origins_may_call(model_folder):
+    preflight = {"origin": "https://library.example", "access-control-request-method": "POST"}
     with client_of(model_folder, allow_origin=("https://library.example",)) as client:
-        answer = client.options("/v1/predict", headers=ask)
+        answer = client.options("/v1/predict", headers=preflight)
         assert answer.headers["access-control-allow-origin"] == "https://library.example"
-        other = client.options("/v1/predict", headers={**ask, "origin": "https://evil.example"})
+        other = client.options("/v1/predict", headers={**preflight, "origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
     with client_of(model_folder, allow_origin=("https://library.example",), token="secret") as client:
-        assert client.options("/v1/predict", headers=ask).status_code == 200
-        refused = client.post("/v1/predict", json={"text": "a"}, headers={"origin": ask["origin"]})
+        assert client.options("/v1/predict", headers=preflight).status_code == 200
+        refused = client.post(
+            "/v1/predict", json={"text": "a"}, headers={"origin": preflight["origin"]}
+        )
         assert refused.status_code == 401
-        assert refused.headers["access-control-allow-origin"] == ask["origin"]
+        assert refused.headers["access-control-allow-origin"] == preflight["origin"]
 
 
-def test_metrics_count(client):
+def test_metrics_count_requests(client):
     client.post("/v1/predict", json={"text": "apple"})
     page = client.get("/metrics").text
     assert 'treetop_requests_total{path="/v1/predict",status="200"}' in page
     assert "treetop_batch_texts_bucket" in page
 
 
-def test_reload_takes_the_new_model_and_keeps_the_old_one_if_that_is_broken(tmp_path):
+def test_reload_loads_the_new_model_or_keeps_the_previous_one(tmp_path):
     from tests.serve.conftest import train
 
     folder = train(tmp_path / "m")
@@ -327,16 +404,16 @@ def test_ensembles_are_served(model_folder, tmp_path):
         answer = client.post(
             "/v1/predict", json={"texts": ["apple", "boat star"], "k": 2, "explain": True}
         )
-        found = [[o["label"] for o in row["labels"]] for row in answer.json()["results"]]
-        assert found == [[name for name, _ in row] for row in both.predict(["apple", "boat star"], 2)]
+        labels = [[record["label"] for record in row["labels"]] for row in answer.json()["results"]]
+        assert labels == [[name for name, _ in row] for row in both.predict(["apple", "boat star"], 2)]
 
 
 def test_an_encoder_is_served(tmp_path):
     from tests.serve.conftest import documents
     from tests.tiny import save_encoder
 
-    made = treetop.XRTransformer(encoder=save_encoder(tmp_path / "e"), fine_tune=False)
-    made.fit(*documents(60)).save(tmp_path / "m")
+    model = treetop.XRTransformer(encoder=save_encoder(tmp_path / "e"), fine_tune=False)
+    model.fit(*documents(60)).save(tmp_path / "m")
     with client_of(tmp_path / "m", device="cpu") as client:
         answer = client.post("/v1/predict", json={"text": "apple pear", "k": 1, "explain": True}).json()
         assert answer["results"][0]["labels"][0]["why"]["encoder"] != 0

@@ -1,4 +1,4 @@
-"""Requests joined to batches: who is computed with whom, and who is refused."""
+"""Micro-batching: which requests share a batch, and which are refused."""
 
 import asyncio
 import threading
@@ -6,13 +6,13 @@ import time
 
 import pytest
 
-from treetop.serve.batching import SHARE, Batcher
-from treetop.serve.limits import Refused
+from treetop.serve.batching import TEXTS_PER_TURN, Batcher
+from treetop.serve.errors import RequestError
 from treetop.serve.options import ServiceOptions
 
 
 class Engine:
-    """Answers a text with itself and its options; remembers the batches."""
+    """Answers a text with itself and its query; remembers the batches."""
 
     def __init__(self, seconds=0.0):
         self.batches, self.seconds = [], seconds
@@ -25,12 +25,12 @@ class Engine:
         self.batches.append([text for piece in pieces for text in piece.texts])
         if any("bad" in piece.texts for piece in pieces):
             raise ValueError("bad text")
-        return [[(text, piece.options) for text in piece.texts] for piece in pieces]
+        return [[(text, piece.query) for text in piece.texts] for piece in pieces]
 
 
-def run(test, engine=None, most=64, **options):
-    async def whole():
-        batcher = Batcher(engine or Engine(), ServiceOptions("model", **options), most)
+def run(test, engine=None, max_texts=64, **options):
+    async def run_with_batcher():
+        batcher = Batcher(engine or Engine(), ServiceOptions("model", **options), max_texts)
         task = asyncio.create_task(batcher.run())
         try:
             return await test(batcher)
@@ -38,7 +38,7 @@ def run(test, engine=None, most=64, **options):
             task.cancel()
             batcher.thread.shutdown()
 
-    return asyncio.run(whole())
+    return asyncio.run(run_with_batcher())
 
 
 def test_each_request_gets_its_own_answers():
@@ -50,7 +50,7 @@ def test_each_request_gets_its_own_answers():
         assert answers == [(f"{n}-{i}", n) for i in range(n)]
 
 
-def test_requests_that_arrive_together_are_computed_together():
+def test_requests_that_arrive_at_once_share_a_batch():
     engine = Engine()
 
     async def test(batcher):
@@ -64,7 +64,7 @@ def test_requests_that_arrive_together_are_computed_together():
     assert [len(batch) for batch in engine.batches] == [20]
 
 
-def test_a_batch_waits_for_more_when_told_to():
+def test_batch_wait_lets_a_batch_wait_for_further_texts():
     engine = Engine()
 
     async def test(batcher):
@@ -77,7 +77,7 @@ def test_a_batch_waits_for_more_when_told_to():
     assert engine.batches == [["a", "b"]]
 
 
-def test_a_large_request_does_not_keep_a_small_one_waiting():
+def test_a_large_request_does_not_delay_a_small_one():
     engine = Engine()
 
     async def test(batcher):
@@ -89,13 +89,13 @@ def test_a_large_request_does_not_keep_a_small_one_waiting():
         engine.hold.set()
         await asyncio.gather(large, small)
 
-    run(test, engine, most=64)
+    run(test, engine, max_texts=64)
     place = next(number for number, batch in enumerate(engine.batches) if "small" in batch)
     assert place <= 1
-    assert all(batch.count("large") <= SHARE for batch in engine.batches)
+    assert all(batch.count("large") <= TEXTS_PER_TURN for batch in engine.batches)
 
 
-def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
+def test_a_full_queue_answers_503_with_retry_after():
     engine = Engine()
 
     async def test(batcher):
@@ -104,7 +104,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
         await asyncio.sleep(0.05)
         waiting = [asyncio.create_task(batcher.submit(["b"], None)) for _ in range(10)]
         await asyncio.sleep(0)
-        with pytest.raises(Refused) as error:
+        with pytest.raises(RequestError) as error:
             await batcher.submit(["c"], None)
         engine.hold.set()
         await asyncio.gather(running, *waiting)
@@ -116,7 +116,7 @@ def test_a_full_queue_refuses_at_once_and_says_when_to_come_back():
     assert refused.headers == {"retry-after": "1"}
 
 
-def test_a_long_expected_wait_refuses():
+def test_a_long_expected_wait_answers_503():
     engine = Engine(seconds=0.05)
 
     async def test(batcher):
@@ -125,14 +125,14 @@ def test_a_long_expected_wait_refuses():
         jobs = [asyncio.create_task(batcher.submit(["b"], None)) for _ in range(40)]
         return await asyncio.gather(*jobs, return_exceptions=True)
 
-    made = run(test, engine, max_wait=0.1, most=1)
-    refused = [one for one in made if isinstance(one, Refused)]
-    # one takes about 0.05 s: no more than the first few would be done within 0.1 s
+    answers = run(test, engine, max_wait=0.1, max_texts=1)
+    refused = [answer for answer in answers if isinstance(answer, RequestError)]
+    # Each takes about 0.05 s: no more than the first few would be done within 0.1 s
     assert len(refused) == pytest.approx(37, abs=1)
-    assert made[-len(refused) :] == refused
+    assert answers[-len(refused) :] == refused
 
 
-def test_a_request_that_waits_too_long_is_told_so():
+def test_a_request_that_times_out_gets_503():
     engine = Engine()
 
     async def test(batcher):
@@ -142,16 +142,16 @@ def test_a_request_that_waits_too_long_is_told_so():
         late = asyncio.create_task(batcher.submit(["b"], None))
         await asyncio.sleep(0.15)
         engine.hold.set()
-        with pytest.raises(Refused, match=r"not done within 0.1 seconds"):
+        with pytest.raises(RequestError, match=r"Request timed out after 0.1 seconds"):
             await first  # while it is computed
-        with pytest.raises(Refused, match=r"not done within 0.1 seconds"):
+        with pytest.raises(RequestError, match=r"Request timed out after 0.1 seconds"):
             await late
         assert await batcher.submit(["c"], None) == [("c", None)]
 
     run(test, engine, timeout=0.1)
 
 
-def test_an_error_reaches_only_the_requests_of_its_batch():
+def test_an_error_does_not_stop_the_batcher():
     async def test(batcher):
         with pytest.raises(ValueError, match="bad text"):
             await batcher.submit(["bad"], None)
@@ -160,7 +160,7 @@ def test_an_error_reaches_only_the_requests_of_its_batch():
     assert run(test) == [("good", 1)]
 
 
-def test_a_bad_text_fails_alone():
+def test_a_failing_text_does_not_fail_its_batch():
     engine = Engine()
 
     async def test(batcher):
@@ -178,15 +178,15 @@ def test_a_bad_text_fails_alone():
     assert isinstance(bad, ValueError)
 
 
-def test_finish_answers_what_was_accepted_and_takes_no_more():
+def test_close_answers_accepted_requests_and_refuses_new_ones():
     engine = Engine(seconds=0.02)
 
     async def test(batcher):
         jobs = [asyncio.create_task(batcher.submit([str(n)], None)) for n in range(5)]
         await asyncio.sleep(0)
-        await batcher.finish(5)
-        with pytest.raises(Refused, match="stopping"):
+        await batcher.close(5)
+        with pytest.raises(RequestError, match="Server is shutting down"):
             await batcher.submit(["x"], None)
         return await asyncio.gather(*jobs)
 
-    assert len(run(test, engine, most=1)) == 5
+    assert len(run(test, engine, max_texts=1)) == 5

@@ -159,7 +159,7 @@ def test_a_model_with_views_can_be_saved_loaded_and_explained(corpus, tmp_path):
     for name, score in made.predict([text], len(made.classes_))[0][:9]:
         why = again.explain(text, name, words=99)
         assert why.score == pytest.approx(score, abs=1e-5)
-        raw = np.mean([sum(node.raw for node in path.nodes) for path in why.paths])
+        raw = why.raw_score
         parts = why.word_sum + why.encoder + why.bias
         assert parts == pytest.approx(raw, abs=1e-4)
 

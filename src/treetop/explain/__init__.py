@@ -1,1 +1,1 @@
-"""Why a label: words, encoder, the path through the tree, documents that are alike."""
+"""Explain why a model gives a label its score: words, encoder, bias, label tree, similar documents."""

@@ -1,26 +1,55 @@
-"""Explanations of a model's labels."""
+"""Explain a model's labels for a document.
+
+A model is a weighted mean of trees, and so is an ensemble of models: every sum here goes over trees.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.explain.explanation import Explanation, Neighbour, Node, Path, Word
-from treetop.explain.letters import Key, told_by_words
-from treetop.explain.merging import merged
-from treetop.explain.spans import spans_of
+from treetop.explain.characters import attribute_to_words
+from treetop.explain.contributions import Contributions, Gram
+from treetop.explain.explanation import Explanation, Neighbour, Node, Path
 from treetop.features.hybrid import Features
-from treetop.features.words.tokens import cut_at_word
+from treetop.features.words.tfidf import Tfidf
+from treetop.kernels import search
 from treetop.labels.alignment import columns_of
 from treetop.model.model import EnsembleModel, Model, Predictor
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
+from treetop.ranking.scores import score_kind
 from treetop.runtime import Runtime
+from treetop.settings.parts import Analyser
 
-LABELS_SHOWN = 3
+MAX_LABELS_OF_NODE = 3
+PECOS_ANALYZER = Analyser()
+
+
+@dataclass(frozen=True)
+class Member:
+    """A model, its features of the document, and its weight in the ensemble (1 outside of one)."""
+
+    model: Model
+    X: Features
+    weight: float
+    beams: list[list[set[int]]]  # per tree and level: the nodes that beam search follows
+    similar: list[tuple[int, float]]  # training documents and their similarity
+
+
+@dataclass(frozen=True)
+class TracedPath:
+    """The path through one tree, and the parts of its raw score."""
+
+    path: Path
+    weight: float  # of the tree in the mean of all
+    words: np.ndarray  # float64, contribution of each of the document's features
+    encoder: float
+    bias: float
 
 
 def explain(
@@ -33,104 +62,141 @@ def explain(
     words: int = 20,
     neighbours: int = 3,
 ) -> list[Explanation]:
-    """Why a document gets each of these labels, or each of its best `k`.
+    """Explain the labels `names` of a document, or its best `k` labels.
 
-    `document` is a text, or a matrix of one row for a model that was trained on a matrix.
+    `document` is a text, or a matrix of one row if the model was trained on a matrix. At most `words`
+    words and `neighbours` training documents are listed.
     """
     text = document if isinstance(document, str) else None
     X = model.features([document] if text is not None else document, runtime)
+    members = list(members_of(model, X, neighbours))
     if names is None:
         best = model.scores_from(X, k, runtime)
         names = model.classes[best.indices[: best.indptr[1]]].tolist()
-    return explain_features(model, text, X, names, words, neighbours)
+    labels = columns_of(names, model.vocabulary).tolist()
+    explanations = [explain_label(members, text, label, words) for label in labels]
+    if isinstance(model, EnsembleModel) and model.combine != "average":
+        # These ways to combine members depend on the scores of all labels.
+        scores = model.scores_from(X, len(model.classes), runtime).toarray()[0, labels].tolist()
+        return [replace(one, score=score) for one, score in zip(explanations, scores, strict=True)]
+    return explanations
 
 
-def explain_features(
-    model: Predictor, text: str | None, X: Any, names: Sequence[Any], words: int, neighbours: int
-) -> list[Explanation]:
-    """Explanations from the model's own features; an ensemble's are its members' weighted mean."""
+def members_of(model: Predictor, X: Any, neighbours: int, weight: float = 1.0) -> Iterator[Member]:
+    """The models of an ensemble, or the model itself; `X` is what `model.features` returned."""
     if isinstance(model, EnsembleModel):
-        parts = [
-            explain_features(member, text, own, names, words, neighbours)
-            for member, own in zip(model.members, X, strict=True)
-        ]
-        return [merged(explanations, model.weights) for explanations in zip(*parts)]
+        for member, own, share in zip(model.members, X, model.weights, strict=True):
+            yield from members_of(member, own, neighbours, weight * share / sum(model.weights))
+        return
     model = cast(Model, model)
     if X.rows != 1:
         raise TreetopError(f"explain takes one document, not {X.rows}")
-    labels = columns_of(names, model.vocabulary).tolist()
-    similar = (
-        [] if model.documents is None or not neighbours else model.documents.nearest(X, neighbours)
-    )
     beams = [beams_of(ranker, X) for ranker in model.rankers]
-    return [explain_label(model, text, X, label, words, similar, beams) for label in labels]
+    documents = model.documents if neighbours else None
+    similar = [] if documents is None else documents.nearest(X, neighbours)
+    yield Member(model, X, weight, beams, similar)
 
 
-def explain_label(
-    model: Model,
-    text: str | None,
-    X: Features,
-    label: int,
-    words: int,
-    similar: list[tuple[int, float]],
-    beams: list[list[set[int]]],
-) -> Explanation:
-    """Why one label got its score: the mean over the trees of what is on the path to it."""
-    paths = [(ranker, path_to(ranker, X, label)) for ranker in model.rankers]
-    steps = [step for _, path in paths for step in path]
-    trees = len(paths)
-    values = np.asarray(np.sum([step.words for step in steps], axis=0, dtype=np.float64)) / trees
-    shown = top_words(model, text, X.sparse.indices, values, words)
-    reached = [is_reached(path, beam) for (_, path), beam in zip(paths, beams, strict=True)]
-    scores = [score_of(path, ranker) for ranker, path in paths]
+def explain_label(members: Sequence[Member], text: str | None, label: int, words: int) -> Explanation:
+    """Explain the score of one label.
+
+    Trees in which beam search does not reach the label count 0, in the score and in its parts. If it
+    reaches the label in none, the parts are those of all trees.
+    """
+    traced = [paths_of(member, label) for member in members]
+    reached = any(one.path.reached for paths in traced for one in paths)
+    grams, encoder, bias, raw_score, score = Contributions(), 0.0, 0.0, 0.0, 0.0
+    for member, paths in zip(members, traced, strict=True):
+        values = np.zeros(member.X.sparse.indices.size)
+        for one in paths:
+            score += one.weight * one.path.score * one.path.reached
+            if one.path.reached or not reached:
+                raw_score += one.weight * one.path.raw_score
+                encoder += one.weight * one.encoder
+                bias += one.weight * one.bias
+                values += one.weight * one.words
+        add_contributions(grams, member, text, values)
+    largest = grams.largest(text, words)
     return Explanation(
-        label=str(model.classes[label]),
-        score=float(np.mean(np.where(reached, scores, 0.0))),
-        words=shown,
-        other_words=float(values.sum() - sum(word.value for word in shown)),
-        encoder=sum(step.encoder for step in steps) / trees,
-        bias=sum(step.bias for step in steps) / trees,
-        paths=[
-            Path(score, passed, [node_of(model, ranker, step) for step in path])
-            for score, passed, (ranker, path) in zip(scores, reached, paths, strict=True)
+        label=str(members[0].model.classes[label]),
+        score=score,
+        words=largest,
+        other_words=grams.total - sum(word.value for word in largest),
+        encoder=encoder,
+        bias=bias,
+        raw_score=raw_score,
+        paths=[one.path for paths in traced for one in paths],
+        neighbours=[
+            neighbour_of(member.model, document, similarity, label)
+            for member in members
+            for document, similarity in member.similar
         ],
-        neighbours=[neighbour_of(model, number, value, label) for number, value in similar],
     )
 
 
-def top_words(
-    model: Model, text: str | None, features: np.ndarray, values: np.ndarray, most: int
-) -> list[Word]:
-    """The `most` words that add most, and where they stand.
+def paths_of(member: Member, label: int) -> list[TracedPath]:
+    """The path to a label through each tree of a model."""
+    model, X = member.model, member.X
+    traced = []
+    for ranker, beams in zip(model.rankers, member.beams, strict=True):
+        steps = path_to(ranker, X, label)
+        transform = ranker.settings.score_transform
+        counted = steps[-1:] if score_kind(transform).combine == search.LAST else steps
+        path = Path(
+            score=score_of(steps, ranker),
+            reached=is_reached(steps, beams),
+            nodes=[node_of(model, ranker, step) for step in steps],
+            raw_score=sum(step.raw for step in counted),
+            transform=transform,
+        )
+        traced.append(
+            TracedPath(
+                path,
+                weight=member.weight / len(model.rankers),
+                words=np.asarray(np.sum([step.words for step in counted], axis=0, dtype=np.float64)),
+                encoder=sum(step.encoder for step in counted),
+                bias=sum(step.bias for step in counted),
+            )
+        )
+    return traced
 
-    What an n-gram adds anywhere and what it adds for standing at the beginning is one sum. In a model
-    that reads words, what letters add is told by words too.
+
+def add_contributions(
+    grams: Contributions, member: Member, text: str | None, values: np.ndarray
+) -> None:
+    """Add the values (float64, one per feature of the document) to the n-grams of the features.
+
+    A model that counts words attributes the values of its character n-grams to words too.
     """
-    found = np.flatnonzero(values)
-    if model.feature_map.words is None or text is None:
-        order = found[np.argsort(-np.abs(values[found]), kind="stable")][:most]
-        return [Word(f"feature {features[at]}", float(values[at])) for at in order]
-    sums: dict[Key, float] = {}
-    reach: dict[Key, int] = {}
-    for at in found.tolist():
-        feature = int(features[at])
-        unit, lowercase, first = manner_of(model, feature)
-        key = (model.feature_map.words.feature_name(feature), unit, lowercase)
-        sums[key] = sums.get(key, 0.0) + float(values[at])
-        reach[key] = max(reach.get(key, 0), len(text) if first is None else first)
-    if any(one.analyser.unit == "word" for one in getattr(model.feature_map.words, "fitted", ())):
-        sums = told_by_words(text, sums, reach)
-    best = sorted(sums, key=lambda key: -abs(sums[key]))[:most]
-    return [Word(key[0], sums[key], spans_of(cut_at_word(text, reach[key]), *key)) for key in best]
+    features, tfidf = member.X.sparse.indices, member.model.feature_map.words
+    own = Contributions()
+    for at in np.flatnonzero(values).tolist():
+        feature, value = int(features[at]), float(values[at])
+        if tfidf is None or text is None:
+            own.add(Gram(f"feature {feature}"), value, 0)
+            continue
+        analyzer = analyzer_of(tfidf, feature)
+        gram = Gram(tfidf.feature_name(feature), analyzer.unit, analyzer.lowercase)
+        own.add(gram, value, len(text) if analyzer.first is None else analyzer.first)
+    if text is not None and isinstance(tfidf, Tfidf) and counts_words(tfidf):
+        own = attribute_to_words(text, own)
+    for gram, value in own.values.items():
+        grams.add(gram, value, own.reach[gram])
 
 
-def manner_of(model: Model, feature: int) -> tuple[str, bool, int | None]:
-    """Whether a feature is of words or of characters, whether case was folded, how far was read."""
-    for one in getattr(model.feature_map.words, "fitted", ()):
-        if feature < one.features:
-            return one.analyser.unit, one.analyser.lowercase, one.analyser.first
-        feature -= one.features
-    return "word", True, None
+def counts_words(tfidf: Tfidf) -> bool:
+    """Whether any analyzer counts words."""
+    return any(fitted.analyser.unit == "word" for fitted in tfidf.fitted)
+
+
+def analyzer_of(tfidf: Any, feature: int) -> Analyser:
+    """The analyzer that counts a feature; PECOS's vectorizer counts words."""
+    for fitted in getattr(tfidf, "fitted", ()):
+        if feature < fitted.features:
+            analyzer: Analyser = fitted.analyser
+            return analyzer
+        feature -= fitted.features
+    return PECOS_ANALYZER
 
 
 def node_of(model: Model, ranker: Ranker, step: Step) -> Node:
@@ -139,15 +205,23 @@ def node_of(model: Model, ranker: Ranker, step: Step) -> Node:
     for pointers in tree.child_ptr[step.level :]:
         first, last = int(pointers[first]), int(pointers[last])
     below = tree.label_of[first:last]
-    order = np.argsort(-np.asarray(model.label_counts)[below], kind="stable")[:LABELS_SHOWN]
-    names = [str(model.classes[label]) for label in below[order]]
-    return Node(step.level, step.raw, step.worth, step.siblings, names)
+    order = np.argsort(-np.asarray(model.label_counts)[below], kind="stable")[:MAX_LABELS_OF_NODE]
+    return Node(
+        level=step.level,
+        raw=step.raw,
+        worth=step.worth,
+        siblings=step.siblings,
+        labels=[str(model.classes[label]) for label in below[order]],
+        words=float(step.words.sum(dtype=np.float64)),
+        encoder=step.encoder,
+        bias=step.bias,
+    )
 
 
 def neighbour_of(model: Model, document: int, similarity: float, label: int) -> Neighbour:
     """A training document by its number."""
     assert model.documents is not None
     labels = model.documents.labels_of(document)
-    names = [str(model.classes[one]) for one in labels]
+    names = [str(model.classes[number]) for number in labels]
     text = model.documents.text_of(document)
     return Neighbour(document, similarity, text, names, label in labels)

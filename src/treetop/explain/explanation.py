@@ -1,4 +1,4 @@
-"""What an explanation says, and how it is shown."""
+"""What an explanation contains, and how it is printed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from treetop.runtime.tables import html_table
 
 @dataclass(frozen=True)
 class Word:
-    """A word or n-gram, what it adds, and where it stands in the text."""
+    """A word or n-gram, its contribution to the raw score, and where it occurs in the text."""
 
     name: str
     value: float
@@ -19,27 +19,45 @@ class Word:
 
 @dataclass(frozen=True)
 class Node:
-    """A node on the way to a label: its raw score, what that counts for, and labels below it."""
+    """A node on the path from the root of a label tree to a label.
+
+    Its raw score is `words` + `encoder` + `bias`; `worth` is the transformed raw score.
+    """
 
     level: int
     raw: float
     worth: float
-    siblings: int
-    labels: list[str]
+    siblings: int  # including the node itself
+    labels: list[str]  # most frequent labels below the node
+    words: float
+    encoder: float
+    bias: float
 
 
 @dataclass(frozen=True)
 class Path:
-    """The way through one tree; `reached`: whether the search came by, else the tree counts for 0."""
+    """The path through one tree, or the only node of a one-versus-all model.
+
+    `raw_score` is the sum of the raw scores that count: of all nodes, or of the last one only if
+    `transform` is ``identity``. A tree in which beam search does not reach the label (`reached` is
+    False) counts 0.
+    """
 
     score: float
     reached: bool
     nodes: list[Node]
+    raw_score: float
+    transform: str
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether all labels are children of the root: one-versus-all."""
+        return len(self.nodes) == 1
 
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A training document that is alike."""
+    """A similar training document."""
 
     document: int
     similarity: float
@@ -50,10 +68,13 @@ class Neighbour:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a label got its score.
+    """Why a label has its score.
 
-    `words`, `other_words`, `encoder` and `bias` add up to the raw scores on the way to the label, which
-    is the mean over the trees of their sums.
+    `words`, `other_words`, `encoder` and `bias` add up to `raw_score`: the mean over the trees of the
+    raw scores on the path to the label, or the weighted mean over the members of an ensemble. The score
+    transform makes `score` of the raw scores. A tree that beam search does not reach the label in
+    counts 0 in all of them. If it reaches the label in no tree, `reached` is False, `score` is 0, and
+    the parts are those of the score that the label would have had.
     """
 
     label: str
@@ -62,44 +83,50 @@ class Explanation:
     other_words: float
     encoder: float
     bias: float
+    raw_score: float
     paths: list[Path]
     neighbours: list[Neighbour]
 
     @property
     def word_sum(self) -> float:
-        """What all words add."""
+        """Contribution of all words."""
         return sum(word.value for word in self.words) + self.other_words
 
     @property
     def encoder_share(self) -> float:
-        """The encoder's part of what spoke for the label, 0 to 1."""
+        """The encoder's share of the positive contributions of words and encoder, from 0 to 1."""
         encoder, words = max(self.encoder, 0.0), max(self.word_sum, 0.0)
         return encoder / (encoder + words) if encoder + words > 0 else 0.0
 
+    @property
+    def reached(self) -> bool:
+        """Whether beam search reaches the label in at least one tree."""
+        return any(path.reached for path in self.paths)
+
     def to_dict(self) -> dict[str, object]:
-        """Return plain values, as the HTTP API does."""
-        return {**asdict(self), "word_sum": self.word_sum, "encoder_share": self.encoder_share}
+        """All fields and properties as plain values, as the HTTP API returns them."""
+        derived = ("word_sum", "encoder_share", "reached")
+        return {**asdict(self), **{name: getattr(self, name) for name in derived}}
 
     def __str__(self) -> str:
-        lines = [f"{self.label}  {self.score:.4f}"]
-        lines.append(
-            f"  words {self.word_sum:+.3f}, encoder {self.encoder:+.3f}, bias {self.bias:+.3f}"
-        )
+        lines = [f"{self.label}  score {self.score:.4f}"]
+        if not self.reached:
+            lines.append("  beam search does not reach this label; without it, the parts would be:")
+        parts = f"words {self.word_sum:+.3f}"
+        if self.encoder:
+            parts += f", encoder {self.encoder:+.3f}"
+        lines.append(f"  raw score {self.raw_score:+.3f} = {parts}, bias {self.bias:+.3f}")
         lines += [f"    {word.value:+.3f}  {word.name}" for word in self.words]
         if self.words:
             lines.append(f"    {self.other_words:+.3f}  all other words")
         for number, path in enumerate(self.paths, start=1):
-            passed = "" if path.reached else " (not in the beam: counts 0)"
-            lines.append(f"  tree {number}: {path.score:.4f}{passed}")
-            for node in path.nodes:
-                named = ", ".join(node.labels)
-                lines.append(
-                    f"    level {node.level}: {node.raw:+.3f} counts {node.worth:.4f}, "
-                    f"one of {node.siblings}: {named}"
-                )
+            lines += path_lines(path, number, len(self.paths))
+        if self.neighbours:
+            lines.append("  similar training documents (* has the label):")
         lines += [
-            f"  {'*' if one.has_label else ' '} {one.similarity:.3f}  {one.document}: {one.text}"
-            for one in self.neighbours
+            f"  {'*' if neighbour.has_label else ' '} {neighbour.similarity:.3f}  "
+            f"{neighbour.document}: {neighbour.text}"
+            for neighbour in self.neighbours
         ]
         return "\n".join(lines)
 
@@ -113,3 +140,17 @@ class Explanation:
         rows.append(("bias", f"{self.bias:+.3f}"))
         table = html_table(rows, (f"{self.label}, score {self.score:.4f}", "contribution"))
         return f"{table}<details><summary>as text</summary><pre>{escape(str(self))}</pre></details>"
+
+
+def path_lines(path: Path, number: int, count: int) -> list[str]:
+    """The printed lines of a path, number `number` of `count`."""
+    if path.is_flat:
+        name = "one-versus-all" if count == 1 else f"one-versus-all model {number}"
+        return [f"  {name}: {path.transform}({path.raw_score:+.3f}) = {path.score:.4f}"]
+    reached = "" if path.reached else " (not reached by beam search: counts 0)"
+    lines = [f"  tree {number}: {path.transform} score {path.score:.4f}{reached}"]
+    for node in path.nodes:
+        below = ", ".join(node.labels)
+        worth = "" if path.transform == "identity" else f" -> {node.worth:.4f}"
+        lines.append(f"    level {node.level}: {node.raw:+.3f}{worth}, one of {node.siblings}: {below}")
+    return lines

@@ -1,17 +1,17 @@
-"""Where an n-gram stands in a text."""
+"""Find the places of a text where an n-gram occurs."""
 
 from __future__ import annotations
 
 import re
 
-MOST = 50
-CHARACTERS = 200_000  # of a text that are looked through
+MAX_SPANS = 50
+MAX_CHARACTERS = 200_000  # only the beginning of a longer text is searched
 
 
 def spans_of(text: str, name: str, unit: str = "word", lowercase: bool = True) -> list[tuple[int, int]]:
-    """Beginnings and ends (in characters) of the n-gram `name` in `text`, at most fifty.
+    """Start and end (in characters) of the occurrences of the n-gram `name` in `text`, at most fifty.
 
-    The words of an n-gram stand one after the other, whatever is between them that is no word.
+    Between the words of an n-gram there may be anything that is not part of a word.
     """
     if unit == "word":
         between = r"(?:(?!\w).)+"
@@ -19,6 +19,7 @@ def spans_of(text: str, name: str, unit: str = "word", lowercase: bool = True) -
     else:
         pattern = r"\s+".join(map(re.escape, name.split(" ")))
         if pattern.startswith(r"\s"):
-            pattern = r"(?<!\s)" + pattern  # else every blank of a long run would be a beginning
-    found = re.finditer(pattern, text[:CHARACTERS], re.DOTALL | (re.IGNORECASE if lowercase else 0))
-    return [match.span() for match, _ in zip(found, range(MOST))]
+            pattern = r"(?<!\s)" + pattern  # match a run of whitespace from its first character only
+    flags = re.DOTALL | (re.IGNORECASE if lowercase else 0)
+    matches = re.finditer(pattern, text[:MAX_CHARACTERS], flags)
+    return [match.span() for match, _ in zip(matches, range(MAX_SPANS))]

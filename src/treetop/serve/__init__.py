@@ -1,1 +1,1 @@
-"""A model as an HTTP service with a page: `treetop serve`."""
+"""Serve a model over HTTP, with a web page: `treetop serve`."""

@@ -1,4 +1,4 @@
-"""Routes as Annif has them, so that software made for it can ask this server."""
+"""The routes of Annif's REST API, so that existing clients of Annif can call this server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
-from treetop.serve.limits import MOST_LABELS, Refused
+from treetop.serve.errors import MAX_LABELS, RequestError
 from treetop.serve.schemas import PredictRequest, Text
 from treetop.serve.worker import Worker
 
-Limit = Annotated[int, Query(ge=0, le=MOST_LABELS)]
-Least = Annotated[float, Query(ge=0.0, le=1.0)]
-Id = Annotated[str, Path(description="The name of the model.")]
-MOST = 32
+MAX_DOCUMENTS = 32
+Limit = Annotated[int, Query(ge=0, le=MAX_LABELS, description="Maximum number of subjects.")]
+Threshold = Annotated[float, Query(ge=0.0, le=1.0, description="Minimum score.")]
+ProjectId = Annotated[str, Path(description="Name of the model.")]
 FORM = {
     "requestBody": {
         "required": True,
@@ -27,7 +27,7 @@ FORM = {
                     "required": ["text"],
                     "properties": {
                         "text": {"type": "string"},
-                        "limit": {"type": "integer", "minimum": 0, "maximum": MOST_LABELS},
+                        "limit": {"type": "integer", "minimum": 0, "maximum": MAX_LABELS},
                         "threshold": {"type": "number", "minimum": 0, "maximum": 1},
                         "language": {"type": "string"},
                     },
@@ -46,96 +46,100 @@ class AnnifDocument(BaseModel):
 
 
 class AnnifBatch(BaseModel):
-    """A batch."""
+    """Several documents."""
 
-    documents: Annotated[list[AnnifDocument], Field(max_length=MOST)]
+    documents: Annotated[list[AnnifDocument], Field(max_length=MAX_DOCUMENTS)]
 
 
 class AnnifSubject(BaseModel):
-    """A label, with the names Annif gives it."""
+    """A label, with Annif's field names."""
 
     uri: str
     label: str | None = None
 
 
 class AnnifExample(BaseModel):
-    """A document and its right subjects."""
+    """A document and its correct subjects."""
 
     text: Annotated[Text, Field(min_length=1)]
     subjects: Annotated[list[AnnifSubject], Field(max_length=1000)]
 
 
 def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any]) -> None:
-    """Projects, suggestions and learning under /v1/projects: one project, the model."""
+    """Add /v1/projects: the model is the only project."""
     router = APIRouter(prefix="/v1/projects", responses=errors, tags=["Annif"])
 
-    @router.get("")
+    @router.get("", summary="List projects")
     async def projects() -> dict[str, Any]:
-        """The one project."""
+        """Return the model as the only project."""
         return {"projects": [project_of(worker)]}
 
-    @router.get("/{project_id}")
-    async def project(project_id: Id) -> dict[str, Any]:
-        """What is known of it."""
-        check(worker, project_id)
+    @router.get("/{project_id}", summary="Describe a project")
+    async def project(project_id: ProjectId) -> dict[str, Any]:
+        """Return the model as a project."""
+        check_project(worker, project_id)
         return project_of(worker)
 
-    @router.post("/{project_id}/suggest", openapi_extra=FORM)
-    async def suggest(project_id: Id, request: Request) -> dict[str, Any]:
-        """Labels for one text, sent as a form."""
-        check(worker, project_id)
+    @router.post("/{project_id}/suggest", openapi_extra=FORM, summary="Suggest subjects for a text")
+    async def suggest(project_id: ProjectId, request: Request) -> dict[str, Any]:
+        """Return the best labels of a text that is sent as a form."""
+        check_project(worker, project_id)
         form = read_form(await request.body())
         if "text" not in form:
-            raise Refused(400, "no_text", "the form has no field text")
-        limit = number(form, "limit", 10, MOST_LABELS, whole=True)
-        least = number(form, "threshold", 0.0, 1.0)
-        found = await subjects(worker, [form["text"]], int(limit), least)
-        return {"results": found[0]}
+            raise RequestError(400, "no_text", "Form field text is missing")
+        limit = number_in(form, "limit", 10, MAX_LABELS, integer=True)
+        threshold = number_in(form, "threshold", 0.0, 1.0)
+        subjects = await suggest_subjects(worker, [form["text"]], int(limit), threshold)
+        return {"results": subjects[0]}
 
-    @router.post("/{project_id}/suggest-batch")
+    @router.post("/{project_id}/suggest-batch", summary="Suggest subjects for several texts")
     async def suggest_batch(
-        project_id: Id,
+        project_id: ProjectId,
         batch: AnnifBatch,
         limit: Limit = 10,
-        threshold: Least = 0.0,
+        threshold: Threshold = 0.0,
         language: str = "",
     ) -> list[dict[str, Any]]:
-        """Labels for up to 32 texts."""
-        check(worker, project_id)
-        found = await subjects(worker, [one.text for one in batch.documents], limit, threshold)
+        """Return the best labels of up to 32 texts."""
+        check_project(worker, project_id)
+        texts = [document.text for document in batch.documents]
+        subjects = await suggest_subjects(worker, texts, limit, threshold)
         return [
-            {"document_id": one.document_id, "results": results}
-            for one, results in zip(batch.documents, found, strict=True)
+            {"document_id": document.document_id, "results": results}
+            for document, results in zip(batch.documents, subjects, strict=True)
         ]
 
-    @router.post("/{project_id}/learn", status_code=204)
-    async def learn(project_id: Id, documents: list[AnnifExample]) -> Response:
-        """Keep documents with their right labels, to train on later."""
-        check(worker, project_id)
-        worker.keep([(one.text, [subject.uri for subject in one.subjects], []) for one in documents])
+    @router.post("/{project_id}/learn", status_code=204, summary="Save documents to train on")
+    async def learn(project_id: ProjectId, documents: list[AnnifExample]) -> Response:
+        """Save documents with their correct labels, to train on later."""
+        check_project(worker, project_id)
+        worker.save_feedback(
+            [(document.text, [s.uri for s in document.subjects], []) for document in documents]
+        )
         return Response(status_code=204)
 
     app.include_router(router)
 
 
-async def subjects(worker: Worker, texts: list[str], limit: int, least: float) -> list[list[Any]]:
-    """Labels as Annif names their parts."""
+async def suggest_subjects(
+    worker: Worker, texts: list[str], limit: int, threshold: float
+) -> list[list[dict[str, Any]]]:
+    """The best labels of each text, with Annif's field names."""
     if not texts or limit == 0:
         return [[] for _ in texts]
-    found = await worker.predict(
-        worker.request(), PredictRequest(texts=texts, k=limit, threshold=least)
-    )
+    body = PredictRequest(texts=texts, k=limit, threshold=threshold)
+    predictions = await worker.predict(worker.request(), body)
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}
-            for name, score in one
+            for name, score in prediction
         ]
-        for one in found
+        for prediction in predictions
     ]
 
 
 def project_of(worker: Worker) -> dict[str, Any]:
-    """The model as a project."""
+    """The model as an Annif project."""
     served = worker.served
     return {
         "project_id": served.name,
@@ -147,27 +151,30 @@ def project_of(worker: Worker) -> dict[str, Any]:
     }
 
 
-def check(worker: Worker, project_id: str) -> None:
-    """Refuse the name of another project."""
+def check_project(worker: Worker, project_id: str) -> None:
+    """Answer 404 unless the project is the model."""
     if project_id != worker.served.name:
-        raise Refused(404, "not_found", f"there is no project {json.dumps(project_id)}")
+        raise RequestError(404, "not_found", f"Project {json.dumps(project_id)} not found")
 
 
 def read_form(body: bytes) -> dict[str, str]:
-    """The fields of a form, the first value of each."""
+    """The fields of a URL-encoded form; of a repeated field the first value."""
     try:
         fields = parse_qs(body.decode("ascii"), keep_blank_values=True, max_num_fields=100)
     except ValueError:
-        raise Refused(400, "not_a_form", "the body is not a form") from None
+        raise RequestError(400, "not_a_form", "Body is not a URL-encoded form") from None
     return {name: values[0] for name, values in fields.items()}
 
 
-def number(form: dict[str, str], name: str, default: float, most: float, whole: bool = False) -> float:
-    """A number in a form, from 0 to `most`."""
+def number_in(
+    form: dict[str, str], name: str, default: float, maximum: float, integer: bool = False
+) -> float:
+    """A number from 0 to `maximum` in a form."""
     try:
         value = float(form.get(name, default))
     except ValueError:
         value = -1.0
-    if not 0 <= value <= most or (whole and value != int(value)):
-        raise Refused(400, "wrong_values", f"{name} must be a number from 0 to {most:g}")
+    if not 0 <= value <= maximum or (integer and value != int(value)):
+        kind = "an integer" if integer else "a number"
+        raise RequestError(400, "wrong_values", f"{name} must be {kind} from 0 to {maximum:g}")
     return value

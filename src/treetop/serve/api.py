@@ -1,4 +1,4 @@
-"""The routes of the service."""
+"""The routes of the HTTP API."""
 
 from __future__ import annotations
 
@@ -16,44 +16,52 @@ from starlette.exceptions import HTTPException
 import treetop
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
+from treetop.serve.errors import MAX_EXPLAINED, MAX_LABELS, RequestError, internal_error
 from treetop.serve.guard import Guard
-from treetop.serve.limits import MOST_EXPLAINED, MOST_LABELS, Refused, internal_error
 from treetop.serve.schemas import (
     DoneResponse,
     ErrorResponse,
     ExplainRequest,
+    ExplainResponse,
     FeedbackRequest,
     LabelsResponse,
     ModelInfo,
     PredictRequest,
     PredictResponse,
 )
+from treetop.serve.score_info import score_info
 from treetop.serve.worker import Request, Worker
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    status: {"model": ErrorResponse, "description": text}
-    for status, text in {
-        400: "not a valid request",
-        401: "token missing or wrong",
-        403: "another site",
-        404: "no such thing",
-        408: "too slow",
-        409: "not possible now",
-        413: "too large",
-        422: "wrong values",
-        431: "headers too long",
-        500: "internal server error",
-        503: "busy, stopping or too late",
-        507: "no room",
+    status: {"model": ErrorResponse, "description": description}
+    for status, description in {
+        400: "Malformed request",
+        401: "Missing or invalid token",
+        403: "Origin not allowed",
+        404: "Not found",
+        408: "Request timed out while it was being received",
+        409: "Conflict with the state of the server",
+        413: "Request, text or number of texts too large",
+        422: "Validation error",
+        431: "Request headers too large",
+        500: "Internal server error",
+        503: "Server busy or shutting down, or request timed out: retry later",
+        507: "Insufficient storage",
     }.items()
 }
+TAGS = [
+    {"name": "Labels", "description": "Label texts, explain and search labels, send feedback."},
+    {"name": "Model", "description": "Describe and reload the model."},
+    {"name": "Operations", "description": "Health checks and metrics."},
+    {"name": "Annif", "description": "The routes of Annif's REST API, for existing clients of it."},
+]
 
 
 def make_app(worker: Worker) -> Any:
-    """The ASGI application of one worker."""
+    """The ASGI application of a worker."""
 
     @asynccontextmanager
-    async def life(app: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         await worker.start()
         yield
         await worker.stop()
@@ -61,22 +69,23 @@ def make_app(worker: Worker) -> Any:
     app = FastAPI(
         title="treetop",
         version=treetop.__version__,
-        lifespan=life,
+        lifespan=lifespan,
         docs_url=None,
         redoc_url=None,
-        description="Text in, label names out.",
+        description="Extreme multi-label text classification: send texts, get label names.",
+        openapi_tags=TAGS,
+        generate_unique_id_function=lambda route: route.name,
     )
     add_error_handlers(app)
-    add_routes(app, worker)
-    add_other_routes(app, worker)
+    add_label_routes(app, worker)
+    add_model_routes(app, worker)
+    add_operations_routes(app, worker)
     add_annif_routes(app, worker, ERRORS)
     pages.add_page(app)
-
-    def watch(path: str, status: int, seconds: float) -> None:
-        worker.measures.requests.labels(path, str(status)).inc()
-        worker.measures.seconds.labels(path).observe(seconds)
-
-    guard, origins = Guard(app, worker.options, watch), worker.options.allow_origin
+    guard, origins = (
+        Guard(app, worker.options, worker.metrics.observe_request),
+        worker.options.allow_origin,
+    )
     if not origins:
         return guard
     from starlette.middleware.cors import CORSMiddleware
@@ -91,92 +100,99 @@ def make_app(worker: Worker) -> Any:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Every error is the same kind of JSON."""
+    """Answer every error with an `ErrorResponse`."""
 
-    @app.exception_handler(Refused)
-    async def refused(_: HttpRequest, error: Refused) -> Response:
+    @app.exception_handler(RequestError)
+    async def request_error(_: HttpRequest, error: RequestError) -> Response:
         return JSONResponse(error.body, error.status, error.headers)
 
     @app.exception_handler(Exception)
-    async def failed(_: HttpRequest, error: Exception) -> Response:
+    async def unexpected_error(_: HttpRequest, error: Exception) -> Response:
         return JSONResponse(internal_error().body, 500)
 
     @app.exception_handler(HTTPException)
     async def http_error(_: HttpRequest, error: HTTPException) -> Response:
         code = {404: "not_found", 405: "method_not_allowed"}.get(error.status_code, "refused")
-        made = Refused(error.status_code, code, str(error.detail).lower())
-        return JSONResponse(made.body, error.status_code, error.headers)
+        body = RequestError(error.status_code, code, str(error.detail)).body
+        return JSONResponse(body, error.status_code, error.headers)
 
     @app.exception_handler(RequestValidationError)
-    async def wrong_values(_: HttpRequest, error: RequestValidationError) -> Response:
+    async def validation_error(_: HttpRequest, error: RequestValidationError) -> Response:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        message = f"{place}: {first['msg']}" if place else str(first["msg"])
-        return JSONResponse(Refused(422, "wrong_values", message).body, 422)
+        field = ".".join(str(part) for part in first["loc"] if part != "body")
+        message = f"{field}: {first['msg']}" if field else str(first["msg"])
+        return JSONResponse(RequestError(422, "wrong_values", message).body, 422)
 
 
-def add_routes(app: FastAPI, worker: Worker) -> None:
-    """Labels for texts, reasons for labels."""
+def add_label_routes(app: FastAPI, worker: Worker) -> None:
+    """Add prediction, explanation, label search and feedback."""
+    common: dict[str, Any] = {"responses": ERRORS, "tags": ["Labels"]}
 
-    @app.post("/v1/predict", response_model=PredictResponse, responses=ERRORS, tags=["labels"])
+    @app.post("/v1/predict", response_model=PredictResponse, summary="Label texts", **common)
     async def predict(body: PredictRequest) -> Response:
-        """Labels for one text or many, best first."""
+        """Return the best labels of one or several texts, best first."""
         request = worker.request()
-        found = await worker.predict(request, body)
+        predictions = await worker.predict(request, body)
         results = [
-            {"labels": [{"label": name, "score": round(score, 6)} for name, score in one]}
-            for one in found
+            {"labels": [{"label": name, "score": round(score, 6)} for name, score in prediction]}
+            for prediction in predictions
         ]
         if body.explain:
-            await add_reasons(worker, request, body, results)
-        return Response(
-            json.dumps({"model": request.served.name, "results": results}),
-            200,
-            None,
-            "application/json",
-        )
+            await add_explanations(worker, request, body, results)
+        # Not through FastAPI: validating the response takes longer than making it.
+        content = json.dumps({"model": request.served.name, "results": results})
+        return Response(content, media_type="application/json")
 
-    @app.post("/v1/explain", responses=ERRORS, tags=["labels"])
-    async def explain(body: ExplainRequest) -> dict[str, Any]:
-        """Why a text gets labels: words, encoder, ways through the trees, documents alike."""
-        found = await worker.explain(worker.request(), body.text, body.labels, body.words)
-        return {"labels": found}
+    @app.post("/v1/explain", response_model=ExplainResponse, summary="Explain labels", **common)
+    async def explain(body: ExplainRequest) -> Any:
+        """Explain why a text has these labels, or why it does not.
 
-    @app.get("/v1/labels", response_model=LabelsResponse, responses=ERRORS, tags=["labels"])
-    async def labels(
-        q: Annotated[str, Query(max_length=200, description="Part of a name.")] = "",
-        limit: Annotated[int, Query(ge=1, le=MOST_LABELS)] = 20,
+        Each explanation lists the contributions of words, text encoder and bias, which add up to the
+        raw score, the paths through the label trees, and similar training documents.
+        """
+        return {"labels": await worker.explain(worker.request(), body.text, body.labels, body.words)}
+
+    @app.get("/v1/labels", response_model=LabelsResponse, summary="Search labels", **common)
+    async def search_labels(
+        q: Annotated[str, Query(max_length=200, description="Part of a label name.")] = "",
+        limit: Annotated[int, Query(ge=1, le=MAX_LABELS, description="Maximum number.")] = 20,
     ) -> Any:
-        """Labels whose names hold `q`."""
-        found = worker.served.search.find(q, limit)
-        return {"labels": [{"label": name, "documents": count} for name, count in found]}
+        """Return labels whose names contain `q`, or the most frequent labels if it is empty."""
+        matches = worker.served.search.find(q, limit)
+        return {"labels": [{"label": name, "documents": count} for name, count in matches]}
+
+    @app.post("/v1/feedback", response_model=DoneResponse, summary="Save feedback", **common)
+    async def feedback(body: FeedbackRequest) -> Any:
+        """Save the labels that a person accepted and rejected, to train on later."""
+        worker.save_feedback([(body.text, body.labels, body.rejected)])
+        return {"done": True}
 
 
-async def add_reasons(
+async def add_explanations(
     worker: Worker, request: Request, body: PredictRequest, results: list[Any]
 ) -> None:
-    """Say why, text by text, best labels first, until the limit of reasons is reached."""
-    left = MOST_EXPLAINED
+    """Add `why` to the first `MAX_EXPLAINED` labels, text by text."""
+    left = MAX_EXPLAINED
     texts = [body.text] if body.text is not None else body.texts
-    for text, one in zip(texts, results, strict=True):
-        records = one["labels"][:left]
+    for text, result in zip(texts, results, strict=True):
+        records = result["labels"][:left]
         left -= len(records)
         if records:
             names = [record["label"] for record in records]
-            reasons = await worker.explain(request, text, names, body.words)
-            for record, why in zip(records, reasons, strict=True):
-                record["why"] = why
+            explanations = await worker.explain(request, text, names, body.words)
+            for record, explanation in zip(records, explanations, strict=True):
+                record["why"] = explanation
 
 
-def add_other_routes(app: FastAPI, worker: Worker) -> None:
-    """The model, feedback, and what operators need."""
+def add_model_routes(app: FastAPI, worker: Worker) -> None:
+    """Add the description of the model and the reload."""
+    common: dict[str, Any] = {"responses": ERRORS, "tags": ["Model"]}
 
-    @app.get("/v1/model", response_model=ModelInfo, responses=ERRORS, tags=["model"])
+    @app.get("/v1/model", response_model=ModelInfo, summary="Describe the model", **common)
     async def model() -> Any:
-        """What is served."""
+        """Return name, size, settings and metrics of the model, and what its scores mean."""
         served = worker.served
         settings = served.model.describe().get("settings", {})
-        shown = {name: value for name, value in settings.items() if name != "encoder"}  # a place here
         return {
             "name": served.name,
             "kind": served.model.kind,
@@ -184,38 +200,42 @@ def add_other_routes(app: FastAPI, worker: Worker) -> None:
             "train_documents": served.model.train_documents,
             "encoder": served.model.has_encoder,
             "feedback": worker.journal is not None,
-            "loaded": served.opened,
+            "loaded": served.loaded,
+            "scores": score_info(served.model),
             "metrics": served.config.get("metrics", {}),
-            "settings": shown,
+            # The encoder may be a path on this machine.
+            "settings": {name: value for name, value in settings.items() if name != "encoder"},
         }
 
-    @app.post("/v1/reload", response_model=DoneResponse, responses=ERRORS, tags=["model"])
+    @app.post("/v1/reload", response_model=DoneResponse, summary="Reload the model", **common)
     async def reload() -> Any:
-        """Exchange the model for the one that is in its folder now; no request is dropped."""
+        """Load the model again if its folder has changed.
+
+        Requests are answered by the old model until the new one is ready; none is dropped.
+        """
         changed = await worker.reload()
-        worker.tell_others()
+        worker.notify_others()
         return {"done": changed}
 
-    @app.post("/v1/feedback", response_model=DoneResponse, responses=ERRORS, tags=["labels"])
-    async def feedback(decision: FeedbackRequest) -> Any:
-        """Keep what a person decided, to train on later."""
-        worker.keep([(decision.text, decision.labels, decision.rejected)])
-        return {"done": True}
 
-    @app.get("/healthz", response_model=DoneResponse, tags=["operation"])
+def add_operations_routes(app: FastAPI, worker: Worker) -> None:
+    """Add health checks and metrics."""
+    common: dict[str, Any] = {"tags": ["Operations"]}
+
+    @app.get("/healthz", response_model=DoneResponse, summary="Liveness", **common)
     async def healthz() -> Any:
-        """The process runs."""
+        """Return 200 while the process is running."""
         return {"done": True}
 
-    @app.get("/readyz", response_model=DoneResponse, responses=ERRORS, tags=["operation"])
+    @app.get("/readyz", response_model=DoneResponse, summary="Readiness", responses=ERRORS, **common)
     async def readyz() -> Any:
-        """The model is open and there is room in the queue."""
-        waits = worker.batcher.expected_wait() > worker.options.max_wait
-        if not worker.ready or waits:
-            raise Refused(503, "not_ready", "the server is not ready", retry_after="1")
+        """Return 200 if the model is loaded and the queue accepts requests, else 503."""
+        overloaded = worker.batcher.expected_wait() > worker.options.max_wait
+        if not worker.ready or overloaded:
+            raise RequestError(503, "not_ready", "Server is not ready", retry_after="1")
         return {"done": True}
 
-    @app.get("/metrics", response_class=Response, responses=ERRORS, tags=["operation"])
+    @app.get("/metrics", response_class=Response, summary="Metrics", responses=ERRORS, **common)
     async def metrics() -> Response:
-        """Figures for Prometheus."""
-        return Response(worker.measures.page(), 200, None, "text/plain; version=0.0.4")
+        """Return the metrics of all workers in Prometheus's text format."""
+        return Response(worker.metrics.exposition(), media_type="text/plain; version=0.0.4")

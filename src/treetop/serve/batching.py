@@ -1,7 +1,7 @@
-"""Micro-batching: requests that arrive together are computed together.
+"""Micro-batching: texts of requests that arrive at about the same time are computed together.
 
-One thread computes, the event loop collects. While a batch is computed the next one fills up, so
-batches grow by themselves under load and a lone request does not wait.
+One thread computes while the event loop collects. During a batch the next one fills up, so batches
+grow under load, and a single request does not wait.
 """
 
 from __future__ import annotations
@@ -17,64 +17,67 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from treetop.serve.limits import Refused, busy, stopping
+from treetop.serve.errors import busy, stopping, timed_out
 from treetop.serve.options import ServiceOptions
 
-# Texts of one request that are computed before another request has its turn.
-SHARE = 16
-# How far the engine stands back behind the event loop (as the command nice counts).
-NICE = 10
-# How much of the estimate of seconds a text the latest batch makes up.
-LATEST = 0.2
+# Maximum number of texts of one request per batch, so that large requests do not delay small ones.
+TEXTS_PER_TURN = 16
+# Niceness of the computing thread relative to the event loop.
+NICENESS = 10
+# Weight of the latest batch in the moving average of the seconds per text.
+LATEST_WEIGHT = 0.2
 
 
 @dataclass
 class QueuedJob:
-    """Texts of one request, and what has been answered so far."""
+    """The texts of a request, and their results so far."""
 
     texts: Sequence[str]
-    options: Any
-    until: float
-    answer: asyncio.Future[list[Any]]
-    taken: int = 0
-    made: list[Any] = field(default_factory=list)
+    query: Any
+    deadline: float
+    future: asyncio.Future[list[Any]]
+    taken: int = 0  # texts that are in a batch or done
+    results: list[Any] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Some texts of a job, as the engine gets them."""
+    """The texts of a job that are in one batch."""
 
     texts: Sequence[str]
-    options: Any
+    query: Any
 
 
 class Batcher:
-    """A queue of jobs before an engine that answers pieces of them, a batch at a time."""
+    """A queue of jobs, computed in batches by `compute`: pieces to one list of results per piece."""
 
     def __init__(
         self,
-        engine: Callable[[list[Piece]], list[list[Any]]],
+        compute: Callable[[list[Piece]], list[list[Any]]],
         options: ServiceOptions,
-        most: int,
-        watch: Callable[[int, float], None] = lambda texts, seconds: None,
+        max_texts: int,
+        observe: Callable[[int], None] = lambda texts: None,
     ) -> None:
-        self.engine, self.options, self.most, self.watch = engine, options, most, watch
+        self.compute, self.options, self.max_texts, self.observe = compute, options, max_texts, observe
         self.jobs: deque[QueuedJob] = deque()
-        self.waiting = 0  # texts in `jobs` that are not taken yet
-        self.computing = 0  # texts of the batch that is being computed
-        self.seconds_a_text = 0.0
+        self.waiting = 0  # texts of `jobs` that are not in a batch yet
+        self.computing = 0  # texts in the current batch
+        self.seconds_per_text = 0.0
         self.filled = asyncio.Event()
-        self.thread = ThreadPoolExecutor(1, "engine", initializer=step_back)
+        self.thread = ThreadPoolExecutor(1, "compute", initializer=lower_priority)
         self.closed = False
 
     def expected_wait(self) -> float:
-        """Seconds until a job that comes now would have its turn."""
-        return (self.waiting + self.computing) * self.seconds_a_text
+        """Estimated seconds until a new job would be computed."""
+        return (self.waiting + self.computing) * self.seconds_per_text
 
-    async def submit(self, texts: Sequence[str], options: Any, until: float | None = None) -> list[Any]:
-        """Answers for `texts`, in order; `Refused` if too many are waiting or it takes too long.
+    async def submit(
+        self, texts: Sequence[str], query: Any, deadline: float | None = None
+    ) -> list[Any]:
+        """One result per text, in order.
 
-        `until`: the moment (of `time.monotonic`) at which the request's time is over.
+        Answers 503 if the queue is full, or if the results are not there at `deadline`, a value of
+        `time.monotonic` (default: `timeout` seconds from now).
         """
         expected = self.expected_wait()
         if self.closed:
@@ -85,62 +88,61 @@ class Batcher:
             raise busy(expected)
         if not texts:
             return []
-        if until is None:
-            until = time.monotonic() + self.options.timeout
-        answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
-        self.jobs.append(QueuedJob(texts, options, until, answer))
+        if deadline is None:
+            deadline = time.monotonic() + self.options.timeout
+        future: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+        self.jobs.append(QueuedJob(texts, query, deadline, future))
         self.waiting += len(texts)
         self.filled.set()
         try:
-            async with asyncio.timeout(max(0.0, until - time.monotonic())):
-                return await answer
+            async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
+                return await future
         except TimeoutError:
-            raise too_slow(self.options.timeout) from None
+            raise timed_out(self.options.timeout) from None
 
     async def run(self) -> None:
         """Compute batches until cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             await self.filled.wait()
-            if self.options.batch_wait and self.waiting < self.most:
+            if self.options.batch_wait and self.waiting < self.max_texts:
                 await asyncio.sleep(self.options.batch_wait / 1e3)
-            batch = self.take()
+            batch = self.next_batch()
             if not batch:
                 continue
             pieces = [piece for _, piece in batch]
             self.computing = sum(len(piece.texts) for piece in pieces)
             started = time.monotonic()
-            answers = await loop.run_in_executor(self.thread, self.compute, pieces)
-            seconds = time.monotonic() - started
-            self.watch(self.computing, seconds)
-            latest = seconds / self.computing
-            self.seconds_a_text += LATEST * (latest - self.seconds_a_text)
+            results = await loop.run_in_executor(self.thread, self.compute_isolated, pieces)
+            seconds_per_text = (time.monotonic() - started) / self.computing
+            self.seconds_per_text += LATEST_WEIGHT * (seconds_per_text - self.seconds_per_text)
+            self.observe(self.computing)
             self.computing = 0
-            for (job, _), made in zip(batch, answers, strict=True):
-                give(job, made)
+            for (job, _), result in zip(batch, results, strict=True):
+                deliver(job, result)
 
-    def compute(self, pieces: list[Piece]) -> list[Any]:
-        """Answers to pieces; if something fails, each for itself: one bad text fails alone."""
+    def compute_isolated(self, pieces: list[Piece]) -> list[Any]:
+        """Results of pieces, or exceptions. If a batch fails, each piece is computed on its own."""
         try:
-            return self.engine(pieces)
+            return self.compute(pieces)
         except Exception as error:
             if len(pieces) == 1:
                 return [error]
-        return [answer for piece in pieces for answer in self.compute([piece])]
+        return [result for piece in pieces for result in self.compute_isolated([piece])]
 
-    def take(self) -> list[tuple[QueuedJob, Piece]]:
-        """The next batch: jobs in turn, some texts of each, those that came too late left out."""
+    def next_batch(self) -> list[tuple[QueuedJob, Piece]]:
+        """Take some texts of each job in turn; jobs that have timed out are dropped."""
         batch: list[tuple[QueuedJob, Piece]] = []
-        room, now = self.most, time.monotonic()
+        room, now = self.max_texts, time.monotonic()
         for _ in range(len(self.jobs)):
             job = self.jobs.popleft()
             left = len(job.texts) - job.taken
-            if job.answer.done() or now > job.until:
+            if job.future.done() or now > job.deadline:
                 self.waiting -= left
                 continue
-            count = min(left, SHARE, room)
+            count = min(left, TEXTS_PER_TURN, room)
             texts = job.texts[job.taken : job.taken + count]
-            batch.append((job, Piece(texts, job.options)))
+            batch.append((job, Piece(texts, job.query)))
             job.taken += count
             self.waiting -= count
             room -= count
@@ -152,33 +154,28 @@ class Batcher:
             self.filled.clear()
         return batch
 
-    async def finish(self, seconds: float) -> None:
-        """Take no more jobs, and wait until those accepted are answered."""
+    async def close(self, seconds: float) -> None:
+        """Refuse new jobs, and wait up to `seconds` until the accepted ones are done."""
         self.closed = True
-        until = time.monotonic() + seconds
-        while (self.jobs or self.computing) and time.monotonic() < until:
+        deadline = time.monotonic() + seconds
+        while (self.jobs or self.computing) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         self.thread.shutdown(wait=False)
 
 
-def step_back() -> None:
-    """Let the event loop go first: what it does takes microseconds, and refusing must be quick."""
+def lower_priority() -> None:
+    """Let the event loop run first: its work takes microseconds, and 503 must be sent at once."""
     with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
-def give(job: QueuedJob, made: Any) -> None:
-    """Add answers to a job; it is done when all its texts are."""
-    if job.answer.done():
+def deliver(job: QueuedJob, results: Any) -> None:
+    """Add results (or an exception) to a job; it is done when all its texts have one."""
+    if job.future.done():
         return
-    if isinstance(made, Exception):
-        job.answer.set_exception(made)
+    if isinstance(results, Exception):
+        job.future.set_exception(results)
         return
-    job.made += made
-    if len(job.made) == len(job.texts):
-        job.answer.set_result(job.made)
-
-
-def too_slow(seconds: float) -> Refused:
-    """The request's time is over."""
-    return Refused(503, "timeout", f"not done within {seconds:g} seconds", retry_after="5")
+    job.results += results
+    if len(job.results) == len(job.texts):
+        job.future.set_result(job.results)

@@ -1,4 +1,4 @@
-"""The model that is served: opened, asked, exchanged for a new one."""
+"""The model that is being served: loads it, and computes batches with it."""
 
 from __future__ import annotations
 
@@ -17,114 +17,119 @@ from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.labels import LabelSearch
+from treetop.serve.label_search import LabelSearch
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked about texts."""
+class PredictQuery:
+    """A request for the best labels of its texts."""
 
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
-    served: Served | None = None  # the model that is asked: the one of the moment the request came
+    served: Served | None = None  # the model when the request arrived
 
 
 @dataclass(frozen=True)
-class Reasons:
-    """Labels whose reasons are asked for, for one text."""
+class ExplainQuery:
+    """A request to explain these labels of its text."""
 
     labels: tuple[str, ...]
     words: int
-    served: Served | None = None
+    served: Served | None = None  # the model when the request arrived
 
 
 class Served:
-    """An opened model, and what is derived from it."""
+    """A loaded model, and what is derived from it."""
 
     def __init__(self, folder: Path, runtime: Runtime) -> None:
-        self.mark = mark_of(folder)
+        self.version = version_of(folder)
         self.model = read_model(folder, runtime=runtime)
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name
-        self.opened = time.time()
+        self.loaded = time.time()
         if not self.model.reads_texts:
-            raise TreetopError(f"{folder}: learned from a feature matrix: only texts can be served")
+            raise TreetopError(
+                f"{folder}: trained on a feature matrix; only models trained on texts can be served"
+            )
 
     @cached_property
     def search(self) -> LabelSearch:
-        """Labels by name."""
+        """The index for searching labels by name."""
         return LabelSearch(self.model.classes, self.model.label_counts)
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """Number of each label."""
+        """Number of each label, by name."""
         return self.model.vocabulary.numbers
 
     def prepare(self) -> None:
-        """Make what is made late, before the first request needs it."""
-        self.search, self.numbers  # noqa: B018 - made now
+        """Build now what would otherwise be built by the first request."""
+        self.search, self.numbers  # noqa: B018 - cached
 
     def answer(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
-        """For each piece, for each of its texts: (label, score) pairs, best first, or reasons."""
-        asked = [piece for piece in pieces if isinstance(piece.options, Question)]
-        labelled = iter(self.label(asked, runtime)) if asked else iter(())
+        """Per piece, one result per text: (label, score) pairs, best first, or explanations."""
+        to_label = [piece for piece in pieces if isinstance(piece.query, PredictQuery)]
+        labeled = iter(self.label(to_label, runtime)) if to_label else iter(())
         return [
-            next(labelled) if isinstance(piece.options, Question) else self.reasons(piece, runtime)
+            next(labeled) if isinstance(piece.query, PredictQuery) else self.explain(piece, runtime)
             for piece in pieces
         ]
 
     def label(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
-        """Labels of all texts of all pieces; features are made of all together."""
+        """Label the texts of all pieces; their features are computed together."""
         texts = [text for piece in pieces for text in piece.texts]
         X = self.model.features(texts, runtime)
         answers: list[list[Any]] = [[] for _ in pieces]
-        for allow, chosen in by_allow_list(pieces).items():
+        for allow, chosen in group_by_allow(pieces).items():
             rows = np.concatenate([np.arange(first, last) for _, first, last in chosen])
-            most = max(pieces[number].options.k for number, _, _ in chosen)
-            some = X if rows.size == len(texts) else self.model.select(X, rows)
-            scores = self.model.scores_from(some, most, runtime, allow=allow)
-            at = 0
+            k = max(pieces[number].query.k for number, _, _ in chosen)
+            selected = X if rows.size == len(texts) else self.model.select(X, rows)
+            scores = self.model.scores_from(selected, k, runtime, allow=allow)
+            row = 0
             for number, first, last in chosen:
-                question = pieces[number].options
-                for row in range(at, at + last - first):
-                    answers[number].append(self.named(scores, row, question))
-                at += last - first
+                query = pieces[number].query
+                for _ in range(first, last):
+                    answers[number].append(self.predictions(scores, row, query))
+                    row += 1
         return answers
 
-    def named(self, scores: sp.csr_matrix, row: int, question: Question) -> list[tuple[str, float]]:
-        """A row of scores as names and numbers, as many as asked for."""
+    def predictions(
+        self, scores: sp.csr_matrix, row: int, query: PredictQuery
+    ) -> list[tuple[str, float]]:
+        """The (label, score) pairs of a row of scores that a request asked for."""
         first, last = int(scores.indptr[row]), int(scores.indptr[row + 1])
-        last = min(last, first + question.k)
-        names, values = scores.indices[first:last].tolist(), scores.data[first:last].tolist()
-        least = -np.inf if question.threshold is None else question.threshold
+        last = min(last, first + query.k)
+        labels, values = scores.indices[first:last].tolist(), scores.data[first:last].tolist()
+        threshold = -np.inf if query.threshold is None else query.threshold
         classes = self.model.classes
-        return [(str(classes[n]), v) for n, v in zip(names, values, strict=True) if v >= least]
-
-    def reasons(self, piece: Piece, runtime: Runtime) -> list[Any]:
-        """Why each text gets these labels."""
-        labels, words = list(piece.options.labels), piece.options.words
         return [
-            [
-                explanation.to_dict()
-                for explanation in explain(self.model, text, labels, runtime, words=words)
-            ]
+            (str(classes[label]), value)
+            for label, value in zip(labels, values, strict=True)
+            if value >= threshold
+        ]
+
+    def explain(self, piece: Piece, runtime: Runtime) -> list[Any]:
+        """Explanations as JSON objects, one list per text."""
+        labels, words = list(piece.query.labels), piece.query.words
+        return [
+            [one.to_dict() for one in explain(self.model, text, labels, runtime, words=words)]
             for text in piece.texts
         ]
 
 
-def by_allow_list(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:
-    """Pieces (number, first row, end) that are restricted to the same labels."""
-    grouped: dict[Any, list[tuple[int, int, int]]] = {}
+def group_by_allow(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:
+    """Number, first row and end of the pieces with the same `allow`."""
+    groups: dict[Any, list[tuple[int, int, int]]] = {}
     first = 0
     for number, piece in enumerate(pieces):
         last = first + len(piece.texts)
-        grouped.setdefault(piece.options.allow, []).append((number, first, last))
+        groups.setdefault(piece.query.allow, []).append((number, first, last))
         first = last
-    return grouped
+    return groups
 
 
-def mark_of(folder: Path) -> tuple[int, int]:
-    """What tells one model at a place from the next one."""
-    facts = (folder / "config.json").stat()
-    return facts.st_ino, facts.st_mtime_ns
+def version_of(folder: Path) -> tuple[int, int]:
+    """Identifies the model that is in a folder now: inode and modification time of its config.json."""
+    status = (folder / "config.json").stat()
+    return status.st_ino, status.st_mtime_ns

@@ -1,4 +1,4 @@
-"""What people decided, kept in the JSONL that `treetop train` reads."""
+"""Save the decisions of users as JSONL that `treetop train` reads."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.serve.limits import Refused
+from treetop.serve.errors import RequestError
 
-MOST_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 
 class Journal:
-    """A file that only grows: one line a decision, written in one piece by whichever worker."""
+    """An append-only file with one decision per line; several processes may write to it."""
 
-    def __init__(self, path: Path, most: int = MOST_BYTES) -> None:
-        self.path, self.most = path, most
+    def __init__(self, path: Path, max_bytes: int = MAX_BYTES) -> None:
+        self.path, self.max_bytes = path, max_bytes
         try:
             with path.open("ab"):
                 pass
@@ -26,25 +26,25 @@ class Journal:
             raise TreetopError(f"{path}: cannot be written ({error.strerror})") from None
 
     def add(self, text: str, labels: list[str], rejected: list[str]) -> None:
-        """Append one decision."""
+        """Append a decision; answers 507 if the file or the disk is full."""
         record: dict[str, Any] = {"text": text, "labels": labels}
         if rejected:
             record["rejected"] = rejected
         record["time"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         line = (json.dumps(record, ensure_ascii=False) + "\n").encode("utf-8", "replace")
         try:
-            # One write to a file opened for appending is not torn apart by another process's.
-            handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+            # A single write in append mode is not interleaved with those of other processes.
+            descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
             try:
-                size = os.fstat(handle).st_size
-                if size + len(line) > self.most:
-                    raise Refused(507, "full", "no more feedback is taken: the file is full")
-                written = os.write(handle, line)
-                if written < len(line):  # the disk is full: no half line may stay
-                    if os.fstat(handle).st_size == size + written:
-                        os.ftruncate(handle, size)
+                size = os.fstat(descriptor).st_size
+                if size + len(line) > self.max_bytes:
+                    raise RequestError(507, "full", "Feedback file is full")
+                written = os.write(descriptor, line)
+                if written < len(line):  # the disk is full: do not leave half a line
+                    if os.fstat(descriptor).st_size == size + written:
+                        os.ftruncate(descriptor, size)
                     raise OSError
             finally:
-                os.close(handle)
+                os.close(descriptor)
         except OSError:
-            raise Refused(507, "full", "feedback could not be written") from None
+            raise RequestError(507, "full", "Feedback could not be written") from None

@@ -1,4 +1,4 @@
-"""Before and after every request: token, size and time of the body, headers, figures."""
+"""ASGI middleware for every request: token, origin, limits of the body, security headers, metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from treetop.serve.limits import Refused, busy, internal_error, stopping
+from treetop.serve.errors import RequestError, busy, internal_error, stopping, too_large
 from treetop.serve.options import ServiceOptions
 
 Message = MutableMapping[str, Any]
@@ -29,31 +29,32 @@ HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
 ]
-OPEN = ("/healthz", "/readyz")
+WITHOUT_TOKEN = ("/healthz", "/readyz")
+WITH_TOKEN = ("/v1", "/metrics", "/openapi")  # the page itself contains nothing secret
 log = logging.getLogger("treetop.serve")
 
 
 class Guard:
-    """An ASGI application around another one."""
+    """An ASGI application that wraps another one."""
 
     def __init__(
         self,
         app: App,
         options: ServiceOptions,
-        watch: Callable[[str, int, float], None],
+        observe: Callable[[str, int, float], None],
     ) -> None:
-        self.app, self.options, self.watch = app, options, watch
+        self.app, self.options, self.observe = app, options, observe
         self.token = None if options.token is None else options.token.encode()
-        self.held = 0  # bytes of bodies that are being read or answered
+        self.held = 0  # bytes of all bodies in memory
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        """One request, or the beginning and end of the application."""
+        """Handle a request, or pass on a lifespan event."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
         started, status, body = time.monotonic(), 0, Body()
 
-        async def answer(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -64,109 +65,100 @@ class Guard:
             self.check_origin(scope)
             self.check_token(scope)
             await self.read_body(scope, receive, body)
-            await self.app(scope, replayed(body, receive), answer)
-        except Refused as refused:
-            await respond(refused, answer, body.whole)
+            await self.app(scope, replay(body, receive), send_with_headers)
+        except RequestError as error:
+            await respond(error, send_with_headers, body.complete)
         except asyncio.CancelledError:
             if not status:
-                await respond(stopping(), answer, False)
+                await respond(stopping(), send_with_headers, False)
             raise
         except Exception:
-            log.exception("a request failed")
+            log.exception("Exception while handling a request")
             if not status:
-                await respond(internal_error(), answer, False)
+                await respond(internal_error(), send_with_headers, False)
         finally:
             self.held -= body.size
             route = scope.get("route")
             path = getattr(route, "path", "other")
-            self.watch(path, status or 499, time.monotonic() - started)
+            self.observe(path, status or 499, time.monotonic() - started)
 
     def check_token(self, scope: Any) -> None:
-        """Refuse a request to the API without the token; the page itself holds nothing secret."""
+        """Answer 401 to requests to the API without the token."""
         path = scope["path"]
-        if self.token is None or path in OPEN or not path.startswith(("/v1", "/metrics", "/openapi")):
+        if self.token is None or path in WITHOUT_TOKEN or not path.startswith(WITH_TOKEN):
             return
-        given = header(scope, b"authorization")
-        if not hmac.compare_digest(given, b"Bearer " + self.token):
-            raise Refused(
-                401,
-                "unauthorized",
-                "give the token: Authorization: Bearer …",
-                www_authenticate="Bearer",
-            )
+        if not hmac.compare_digest(header(scope, b"authorization"), b"Bearer " + self.token):
+            message = "Missing or invalid token: send the header Authorization: Bearer TOKEN"
+            raise RequestError(401, "unauthorized", message, www_authenticate="Bearer")
 
     def check_origin(self, scope: Any) -> None:
-        """Refuse what a page of another site makes a browser send, unless that site is allowed."""
+        """Answer 403 to browsers on other websites, unless `allow_origin` lists them."""
         if scope["method"] != "POST" or header(scope, b"sec-fetch-site") != b"cross-site":
             return
         if header(scope, b"origin").decode("latin-1") not in self.options.allow_origin:
-            raise Refused(403, "other_site", "pages of other sites may not call: see --allow-origin")
+            message = "Origin not allowed: the server can allow it with --allow-origin"
+            raise RequestError(403, "other_site", message)
 
     async def read_body(self, scope: Any, receive: Receive, body: Body) -> None:
-        """The whole body, up to the limits of size and time; all bodies together have one too."""
-        most, length = self.options.body_bytes, header(scope, b"content-length")
-        if length.isdigit() and int(length) > most:
-            raise too_large(most)
+        """Read the body, within the limits of its size, of its duration and of all bodies in memory."""
+        limit, length = self.options.body_bytes, header(scope, b"content-length")
+        if length.isdigit() and int(length) > limit:
+            raise too_large(limit)
         try:
             async with asyncio.timeout(self.options.body_seconds):
-                while not body.whole:
+                while not body.complete:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise Refused(400, "cut_off", "the request ended early")
+                        raise RequestError(400, "cut_off", "Client disconnected")
                     chunk = message.get("body", b"")
                     body.add(chunk)
                     self.held += len(chunk)
-                    if body.size > most:
-                        raise too_large(most)
-                    if self.held > max(self.options.held_bytes, most):
+                    if body.size > limit:
+                        raise too_large(limit)
+                    if self.held > max(self.options.held_bytes, limit):
                         raise busy(1)
-                    body.whole = not message.get("more_body")
+                    body.complete = not message.get("more_body")
         except TimeoutError:
-            raise Refused(408, "slow", "the body took too long to arrive") from None
+            raise RequestError(408, "slow", "Timed out while receiving the request body") from None
 
 
 class Body:
-    """What has come of a request's body."""
+    """The part of a request body that has been received."""
 
     def __init__(self) -> None:
         self.chunks: list[bytes] = []
-        self.size, self.whole = 0, False
+        self.size, self.complete = 0, False
 
     def add(self, chunk: bytes) -> None:
-        """A piece more."""
+        """Append a chunk."""
         self.chunks.append(chunk)
         self.size += len(chunk)
 
 
 def header(scope: Any, name: bytes) -> bytes:
-    """Value of a header, empty if it is not there."""
+    """The value of a header, empty if it is missing."""
     return next((bytes(value) for key, value in scope["headers"] if key == name), b"")
 
 
-def replayed(body: Body, receive: Receive) -> Receive:
-    """A body that was read already, and then whatever comes."""
-    read = False
+def replay(body: Body, receive: Receive) -> Receive:
+    """A `receive` that returns the body as one message, and then what `receive` does."""
+    replayed = False
 
-    async def again() -> Message:
-        nonlocal read
-        if not read:
-            read = True
+    async def receive_again() -> Message:
+        nonlocal replayed
+        if not replayed:
+            replayed = True
             return {"type": "http.request", "body": b"".join(body.chunks), "more_body": False}
         return await receive()
 
-    return again
+    return receive_again
 
 
-def too_large(most: int) -> Refused:
-    """The body is over the limit; the rest of it is not read."""
-    return Refused(413, "too_large", f"the body is larger than {most:,} bytes")
-
-
-async def respond(refused: Refused, send: Send, whole: bool) -> None:
-    """An error as JSON. The connection ends unless the request was read as a whole."""
-    body = json.dumps(refused.body).encode()
+async def respond(error: RequestError, send: Send, complete: bool) -> None:
+    """Send an error as JSON, and close the connection unless the whole request was received."""
+    body = json.dumps(error.body).encode()
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    headers += [] if whole else [(b"connection", b"close")]
-    headers += [(name.encode(), value.encode()) for name, value in refused.headers.items()]
-    await send({"type": "http.response.start", "status": refused.status, "headers": headers})
+    headers += [] if complete else [(b"connection", b"close")]
+    headers += [(name.encode(), value.encode()) for name, value in error.headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})

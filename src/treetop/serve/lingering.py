@@ -1,4 +1,4 @@
-"""Closing a connection so that a client that is still sending can read its answer."""
+"""Close a connection in a way that lets a client that is still sending read its response."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-SECONDS = 2.0  # to read the answer; what the client sends meanwhile is discarded
+SECONDS = 2.0  # for the client to read its response; whatever it sends meanwhile is discarded
 
 
 class Lingering:
     """A transport that shuts down in two steps while a request is still arriving.
 
     A socket closed with unread bytes resets the connection, and the reset can reach the client
-    before the answer does (RFC 9112, section 9.6). So the sending side is closed first, and the
+    before the response does (RFC 9112, section 9.6). So the sending side is closed first, and the
     rest once the client has closed its own or `SECONDS` have passed.
     """
 
@@ -27,11 +27,11 @@ class Lingering:
         self.lingers = False
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the transport's own."""
+        """Delegate everything else to the transport."""
         return getattr(self.transport, name)
 
     def is_closing(self) -> bool:
-        """A lingering connection accepts no further request and no further answer."""
+        """Whether the connection accepts no further requests and responses."""
         return self.lingers or self.transport.is_closing()
 
     def close(self) -> None:
@@ -42,7 +42,7 @@ class Lingering:
             self.transport.close()
 
     def linger(self) -> None:
-        """Close the sending side; discard what is received until the client closes or time is up."""
+        """Close the sending side; discard what is received until the client closes too."""
         if self.is_closing():
             return
         self.lingers = True

@@ -1,6 +1,6 @@
-"""`treetop serve`: from options to running workers.
+"""Run the service: load the model, listen, start the workers.
 
-All that workers need is imported here, before the fork, so that they share it.
+Everything that workers need is imported here, before the fork, so that they share its memory.
 """
 
 from __future__ import annotations
@@ -22,47 +22,49 @@ from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.api import make_app
 from treetop.serve.batching import Piece
-from treetop.serve.engine import Question, Served, mark_of
+from treetop.serve.engine import PredictQuery, Served, version_of
+from treetop.serve.errors import RequestError
 from treetop.serve.feedback import Journal
 from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import guarded
-from treetop.serve.worker import Worker, limit_torch
+from treetop.serve.worker import WARM_UP_TEXT, Worker, limit_torch_threads
 
 log = logging.getLogger("treetop.serve")
-KEEP_ALIVE = 30
-# Processes with an encoder: each needs memory of its own to compute in.
-ENCODER_WORKERS = 4
-# Seconds the engine may keep the event loop waiting between two calls of the encoder's library.
-SWITCH = 0.0005
+KEEP_ALIVE_SECONDS = 30
+# Default maximum number of workers with an encoder, each of which needs memory of its own.
+MAX_ENCODER_WORKERS = 4
+# Seconds after which the computing thread gives way to the event loop (`sys.setswitchinterval`).
+SWITCH_INTERVAL = 0.0005
 
 
 def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
-    """Serve until told to stop; the exit code. Workers share the threads of `runtime`."""
-    place = (runtime or Runtime()).changed(device=options.device)
-    logging.basicConfig(level=logging.INFO, format="treetop: %(message)s", stream=sys.stderr)
+    """Serve until SIGTERM or SIGINT; returns the exit code. Workers share the threads of `runtime`."""
+    runtime = (runtime or Runtime()).changed(device=options.device)
+    logging.basicConfig(level=logging.INFO, format="%(levelname)s: %(message)s", stream=sys.stderr)
     if not hasattr(os, "fork"):
-        raise TreetopError("treetop serve needs a system with fork: Linux or macOS")
-    from treetop.serve import measures
+        raise TreetopError("treetop serve requires fork: it runs on Linux and macOS")
+    from treetop.serve import metrics
     from treetop.serve.supervisor import Supervisor, listen
 
-    read_config(options.model, verify=False)  # no model there is told before anything starts
-    raise_file_limit()
+    # Raise errors of the options before anything starts.
+    read_config(options.model, verify=False)
     if options.feedback is not None:
-        Journal(options.feedback)  # and so is a file that cannot be written
-    folder = measures.prepare_folder()
+        Journal(options.feedback)
+    raise_file_limit()
+    folder = metrics.create_folder()
     try:
-        current = [open_to_share(options, place)]
-        workers = options.workers or worker_count(current[0], place)
-        share = place.changed(threads=max(1, place.thread_count // workers))
+        current = [load_to_share(options, runtime)]
+        workers = options.workers or worker_count(current[0], runtime)
+        share = runtime.changed(threads=max(1, runtime.thread_count // workers))
         sockets = listen(options.host, options.port, workers)
 
         def reload() -> bool:
-            """The supervisor's own copy: a worker that is started later gets it."""
+            """Load the new model in the supervisor too: workers that are started later inherit it."""
             try:
-                if mark_of(options.model) != current[0].mark:
-                    current[0] = open_to_share(options, place)
+                if version_of(options.model) != current[0].version:
+                    current[0] = load_to_share(options, runtime)
             except Exception as error:
-                log.error("the new model cannot be opened, the old one stays: %s", error)
+                log.error("Reload failed, still serving the previous model: %s", error)
                 return False
             return True
 
@@ -71,34 +73,43 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
 
         address = sockets[0].getsockname()
         shown = f"[{address[0]}]" if ":" in address[0] else address[0]
-        log.info("serving %s at http://%s:%d", options.model.name, shown, address[1])
+        facts = (
+            f"{len(current[0].model.classes):,} labels, {workers} worker{'s' if workers > 1 else ''}"
+        )
+        log.info(
+            "Serving %s at http://%s:%d (%s; press Ctrl+C to quit)",
+            options.model.name,
+            shown,
+            address[1],
+            facts,
+        )
         grace = options.body_seconds + options.timeout + 10
-        return Supervisor(sockets, work, reload, measures.forget_worker, grace).run()
+        return Supervisor(sockets, work, reload, metrics.forget_worker, grace).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def worker_count(served: Served, runtime: Runtime) -> int:
-    """Processes unless the options say how many: one per core, with an encoder fewer, one on a GPU."""
+    """Default number of workers: one per core, at most four with an encoder, one on a GPU."""
     if not served.model.has_encoder:
         return runtime.thread_count
-    return min(runtime.thread_count, ENCODER_WORKERS) if on_cpu(runtime) else 1
+    return min(runtime.thread_count, MAX_ENCODER_WORKERS) if on_cpu(runtime) else 1
 
 
-def open_to_share(options: ServiceOptions, runtime: Runtime) -> Served:
-    """A model whose memory workers will share. Threads are not: none may be running at the fork."""
-    served, alone = Served(options.model, runtime), runtime.changed(threads=1)
+def load_to_share(options: ServiceOptions, runtime: Runtime) -> Served:
+    """Load a model whose memory the workers will share; no thread may be running at the fork."""
+    served, single = Served(options.model, runtime), runtime.changed(threads=1)
     served.prepare()
     if not served.model.has_encoder:
-        served.answer([Piece(["a first text"], Question())], alone)
+        served.answer([Piece([WARM_UP_TEXT], PredictQuery())], single)
     elif on_cpu(runtime):
-        limit_torch(1)
-        served.model.open_encoders(alone)
+        limit_torch_threads(1)
+        served.model.open_encoders(single)
     return served
 
 
 def on_cpu(runtime: Runtime) -> bool:
-    """Whether torch would compute on the CPU: a process that used a GPU may not be forked."""
+    """Whether torch computes on the CPU: a process that has used a GPU must not be forked."""
     if runtime.device != "auto":
         return runtime.device == "cpu"
     try:
@@ -109,20 +120,20 @@ def on_cpu(runtime: Runtime) -> bool:
 
 
 def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runtime: Runtime) -> None:
-    """One worker, until it is told to stop."""
+    """Run one worker until it receives a signal."""
     if served.model.has_encoder:
-        sys.setswitchinterval(SWITCH)
+        sys.setswitchinterval(SWITCH_INTERVAL)
     parent = os.getppid()
 
-    def tell_parent() -> None:
+    def notify_parent() -> None:
         os.kill(parent, signal.SIGHUP)
 
     async def main() -> None:
         worker = Worker(options, served, runtime)
-        worker.tell_others = tell_parent
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_later, worker)
+        worker.notify_others = notify_parent
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_in_background, worker)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
-        patience = math.ceil(options.body_seconds + options.timeout)
+        shutdown_seconds = math.ceil(options.body_seconds + options.timeout)
         config = uvicorn.Config(
             make_app(worker),
             http=guarded(options),
@@ -132,29 +143,29 @@ def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runt
             access_log=options.access_log,
             server_header=False,
             proxy_headers=False,
-            timeout_keep_alive=KEEP_ALIVE,
-            timeout_graceful_shutdown=patience,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=shutdown_seconds,
         )
         if options.access_log:
             logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         server = uvicorn.Server(config)
-        watching = asyncio.create_task(leave_with(parent, server))
+        watcher = asyncio.create_task(exit_with(parent, server))
         await server.serve(sockets=[own])
-        watching.cancel()
+        watcher.cancel()
 
-    with asyncio.Runner(loop_factory=quick_loop()) as runner:
+    with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         runner.run(main())
 
 
-async def leave_with(parent: int, server: Any) -> None:
-    """Stop when the supervisor is gone."""
+async def exit_with(parent: int, server: Any) -> None:
+    """Shut down when the supervisor has exited."""
     while os.getppid() == parent:
         await asyncio.sleep(1)
     server.should_exit = True
 
 
 def raise_file_limit() -> None:
-    """A connection is an open file: allow as many as the system lets us."""
+    """Raise the limit of open files, and so of connections, as far as the system allows."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -163,8 +174,8 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-def quick_loop() -> Any:
-    """The loop of uvloop where it is installed."""
+def fastest_loop() -> Any:
+    """The event loop factory of uvloop if it is installed, else None."""
     try:
         import uvloop
     except ImportError:
@@ -172,14 +183,14 @@ def quick_loop() -> Any:
     return uvloop.new_event_loop
 
 
-def reload_later(worker: Worker) -> None:
-    """Reload in the background; what goes wrong is in the log."""
+def reload_in_background(worker: Worker) -> None:
+    """Reload the model; errors are logged."""
 
     async def reload() -> None:
         try:
             await worker.reload()
-        except Exception as error:
-            log.error("reload failed: %s", error)
+        except RequestError as error:
+            log.debug("%s", error)  # has been logged
 
     task = asyncio.get_running_loop().create_task(reload())
     worker.tasks.add(task)

@@ -1,4 +1,4 @@
-"""What clients send and get."""
+"""Request and response bodies."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from treetop.serve.limits import MOST_ALLOWED, MOST_LABELS
+from treetop.serve.errors import MAX_ALLOWED, MAX_LABELS
 
 
-def well_formed(text: str) -> str:
-    """Half a character pair, which JSON can hold and UTF-8 cannot, becomes a question mark."""
+def replace_surrogates(text: str) -> str:
+    """Replace lone surrogates by question marks: JSON can contain them, UTF-8 cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -18,36 +18,40 @@ def well_formed(text: str) -> str:
     return text
 
 
-def a_number(value: Any) -> Any:
-    """JSON's 3.0 is a whole number, its "3" and its true are none."""
+def require_number(value: Any) -> Any:
+    """Reject strings and booleans; JSON's 3.0 is a valid integer."""
     if isinstance(value, str | bool):
         raise ValueError("Input should be a valid integer")
     return value
 
 
-Text = Annotated[str, AfterValidator(well_formed)]
-Count = Annotated[int, Field(ge=1, le=MOST_LABELS), BeforeValidator(a_number)]
-Words = Annotated[int, Field(ge=0, le=100), BeforeValidator(a_number)]
+Text = Annotated[str, AfterValidator(replace_surrogates)]
+Count = Annotated[int, Field(ge=1, le=MAX_LABELS), BeforeValidator(require_number)]
+WordCount = Annotated[
+    int,
+    Field(ge=0, le=100, description="Maximum number of words per explanation."),
+    BeforeValidator(require_number),
+]
 Texts = Annotated[list[Text], Field(min_length=1)]
-Names = Annotated[list[str], Field(min_length=1, max_length=MOST_ALLOWED)]
+Names = Annotated[list[str], Field(min_length=1, max_length=MAX_ALLOWED)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
 
 class RequestModel(BaseModel):
-    """What a client sends: unknown names are errors."""
+    """A request body; unknown fields are errors."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-# The default of what may be left out but not be null.
-ABSENT: Any = None
+# Default of fields that may be omitted but must not be null.
+OMITTED: Any = None
 
 
 def describe_predict_request(schema: dict[str, Any]) -> None:
-    """What pydantic cannot say: either a text or texts, and nothing may be null."""
-    for one in schema["properties"].values():
-        if one.get("default", 0) is None:
-            del one["default"]
+    """Add what pydantic cannot express: either `text` or `texts`, and no field may be null."""
+    for field in schema["properties"].values():
+        if field.get("default", 0) is None:
+            del field["default"]
     schema["oneOf"] = [{"required": ["text"]}, {"required": ["texts"]}]
     schema["examples"] = [
         {"text": "A recipe for apple pie with cinnamon", "k": 3},
@@ -56,35 +60,37 @@ def describe_predict_request(schema: dict[str, Any]) -> None:
 
 
 class PredictRequest(RequestModel):
-    """One text or many, and how many labels."""
+    """One or several texts, and how many labels to return for each."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_predict_request)
-    text: Annotated[Text, Field(description="One text.")] = ABSENT
-    texts: Annotated[Texts, Field(description="Several texts instead.")] = ABSENT
-    k: Annotated[Count, Field(description="Labels per text.")] = 5
-    threshold: Annotated[Number, Field(description="Least score.")] = ABSENT
-    allow: Annotated[Names, Field(description="The only labels that may be given.")] = ABSENT
-    explain: Annotated[bool, Field(strict=True, description="Say why, label by label.")] = False
-    words: Words = 20
+    text: Annotated[Text, Field(description="The text to label.")] = OMITTED
+    texts: Annotated[Texts, Field(description="Several texts, instead of `text`.")] = OMITTED
+    k: Annotated[Count, Field(description="Maximum number of labels per text.")] = 5
+    threshold: Annotated[Number, Field(description="Minimum score of a label.")] = OMITTED
+    allow: Annotated[Names, Field(description="Return only labels from this list.")] = OMITTED
+    explain: Annotated[bool, Field(strict=True, description="Explain each label.")] = False
+    words: WordCount = 20
 
     @model_validator(mode="after")
-    def one_of_both(self) -> PredictRequest:
-        """A text or texts."""
+    def require_text_or_texts(self) -> PredictRequest:
+        """Raise unless exactly one of `text` and `texts` is present."""
         if (self.text is None) == (self.texts is None):
             raise ValueError("give either text or texts")
         return self
 
 
 class ExplainRequest(RequestModel):
-    """A text and labels to explain."""
+    """A text and the labels to explain for it."""
 
     text: Text
-    labels: Annotated[list[str], Field(min_length=1, max_length=20)]
-    words: Words = 20
+    labels: Annotated[
+        list[str], Field(min_length=1, max_length=20, description="Labels, predicted or not.")
+    ]
+    words: WordCount = 20
 
 
 class FeedbackRequest(RequestModel):
-    """What a person decided for a text."""
+    """The labels that a person accepted and rejected for a text."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -93,8 +99,84 @@ class FeedbackRequest(RequestModel):
         },
     )
     text: Annotated[Text, Field(min_length=1)]
-    labels: Annotated[list[str], Field(max_length=1000, description="Those that are right.")]
-    rejected: Annotated[list[str], Field(max_length=1000, description="Suggested and wrong.")] = []
+    labels: Annotated[list[str], Field(max_length=1000, description="Correct labels.")]
+    rejected: Annotated[
+        list[str], Field(max_length=1000, description="Suggested labels that are incorrect.")
+    ] = []
+
+
+class ExplainedWord(BaseModel):
+    """A word or n-gram of the text."""
+
+    name: str
+    value: Annotated[float, Field(description="Contribution to the raw score.")]
+    spans: Annotated[
+        list[tuple[int, int]], Field(description="Start and end of each occurrence, in code points.")
+    ]
+
+
+class TreeNode(BaseModel):
+    """A node of a label tree; its raw score is `words` + `encoder` + `bias`."""
+
+    level: int
+    raw: Annotated[float, Field(description="Raw score.")]
+    worth: Annotated[float, Field(description="Transformed raw score.")]
+    siblings: Annotated[int, Field(description="Number of siblings, including the node itself.")]
+    labels: Annotated[list[str], Field(description="Most frequent labels below the node.")]
+    words: float
+    encoder: float
+    bias: float
+
+
+class TreePath(BaseModel):
+    """The path from the root of a tree to the label; a single node without a tree."""
+
+    score: float
+    reached: Annotated[bool, Field(description="Whether beam search reaches the label.")]
+    nodes: list[TreeNode]
+    raw_score: float
+    transform: Annotated[str, Field(description="Name of the score transform.")]
+
+
+class SimilarDocument(BaseModel):
+    """A training document that is similar to the text."""
+
+    document: int
+    similarity: float
+    text: str
+    labels: list[str]
+    has_label: bool
+
+
+class LabelExplanation(BaseModel):
+    """Why a label has its score.
+
+    The values of `words`, `other_words`, `encoder` and `bias` add up to `raw_score`, from which the
+    score transform makes `score`.
+    """
+
+    label: str
+    score: float
+    raw_score: float
+    words: list[ExplainedWord]
+    other_words: Annotated[float, Field(description="Contribution of all words not listed.")]
+    word_sum: Annotated[float, Field(description="Contribution of all words.")]
+    encoder: Annotated[float, Field(description="Contribution of the text encoder.")]
+    encoder_share: Annotated[
+        float, Field(description="The encoder's share of the positive contributions, 0 to 1.")
+    ]
+    bias: float
+    reached: Annotated[bool, Field(description="Whether beam search reaches the label.")]
+    paths: Annotated[list[TreePath], Field(description="One path per tree.")]
+    neighbours: Annotated[
+        list[SimilarDocument], Field(description="Empty unless the model keeps its documents.")
+    ]
+
+
+class ExplainResponse(BaseModel):
+    """An explanation per label, in the order of the request."""
+
+    labels: list[LabelExplanation]
 
 
 class ScoredLabel(BaseModel):
@@ -102,63 +184,75 @@ class ScoredLabel(BaseModel):
 
     label: str
     score: float
-    why: dict[str, Any] | None = None
+    why: Annotated[
+        LabelExplanation | None, Field(description="The explanation, if it was requested.")
+    ] = None
 
 
 class TextLabels(BaseModel):
-    """Labels of one text, best first."""
+    """The labels of one text, best first."""
 
     labels: list[ScoredLabel]
 
 
 class PredictResponse(BaseModel):
-    """Labels of every text, in order."""
+    """The labels of each text, in the order of the request."""
 
     model: str
     results: list[TextLabels]
 
 
 class LabelMatch(BaseModel):
-    """A label and how many training documents have it."""
+    """A label and its number of training documents."""
 
     label: str
     documents: int
 
 
 class LabelsResponse(BaseModel):
-    """Labels that match a search."""
+    """Labels whose names match a search, best match first."""
 
     labels: list[LabelMatch]
 
 
+class ScoreInfo(BaseModel):
+    """What the scores of the model mean."""
+
+    name: str
+    minimum: Annotated[float | None, Field(description="Lowest possible score; null if unbounded.")]
+    maximum: Annotated[float | None, Field(description="Highest possible score; null if unbounded.")]
+    description: str
+
+
 class ModelInfo(BaseModel):
-    """What is served."""
+    """The model that is being served."""
 
     name: str
     kind: str
-    labels: int
-    train_documents: int
-    encoder: bool
-    feedback: bool
-    loaded: float
-    metrics: dict[str, Any]
-    settings: dict[str, Any]
+    labels: Annotated[int, Field(description="Number of labels.")]
+    train_documents: Annotated[int, Field(description="Number of training documents.")]
+    encoder: Annotated[bool, Field(description="Whether the model has a text encoder.")]
+    feedback: Annotated[bool, Field(description="Whether the server saves feedback.")]
+    loaded: Annotated[float, Field(description="When the model was loaded, in Unix time.")]
+    scores: ScoreInfo
+    metrics: Annotated[dict[str, Any], Field(description="Metrics saved with the model.")]
+    settings: Annotated[dict[str, Any], Field(description="Settings the model was trained with.")]
 
 
 class ErrorDetail(BaseModel):
-    """Why a request was not answered as asked."""
+    """A stable code for programs and a message for people."""
 
     code: str
     message: str
 
 
 class ErrorResponse(BaseModel):
-    """The body of every error."""
+    """The body of every error response."""
 
     error: ErrorDetail
 
 
 class DoneResponse(BaseModel):
-    """A request was carried out."""
+    """Whether the request had an effect."""
 
     done: bool = True

@@ -1,8 +1,8 @@
-"""Workers that share one address: started, watched, replaced when they die, told to reload.
+"""Start worker processes, restart those that die, and forward signals to them.
 
-The supervisor opens the model and then forks. Workers so share the memory of model and libraries, and
-a new one is there at once. Each worker has a socket of its own on the same port: the kernel spreads
-connections evenly, and those that wait at the socket of a dead worker are taken up by its successor.
+The supervisor loads the model and then forks, so workers share the memory of model and libraries and
+start at once. Each worker has its own socket on the same port: the kernel distributes connections
+evenly, and those pending on the socket of a dead worker are accepted by its successor.
 """
 
 from __future__ import annotations
@@ -20,42 +20,44 @@ from collections.abc import Callable
 from treetop.errors import TreetopError
 
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# A worker that ends by itself, or lives less than this many seconds, has failed; so many failures one
-# after the other end the server.
-SHORT_LIFE, MOST_FAILURES = 2.0, 5
+# A worker that exits by itself, or lives less than `SHORT_LIFE` seconds, has failed. After
+# `MAX_FAILURES` failures in a row the server exits.
+SHORT_LIFE, MAX_FAILURES = 2.0, 5
 log = logging.getLogger("treetop.serve")
 
 
 def listen(host: str, port: int, count: int) -> list[socket.socket]:
-    """Sockets on one address, one a worker."""
+    """Listening sockets on one address, one per worker."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     sockets: list[socket.socket] = []
-    # Without SO_REUSEPORT first: it would let two servers share the port, and nobody would notice.
-    with bound(family, host, port, shared=False) as probe:
+    # First without SO_REUSEPORT, which would let two servers share the port unnoticed.
+    with bind(family, host, port, shared=False) as probe:
         port = probe.getsockname()[1]
     for _ in range(count):
-        made = bound(family, host, port, shared=count > 1)
-        made.listen(1024)
-        sockets.append(made)
+        listener = bind(family, host, port, shared=count > 1)
+        listener.listen(1024)
+        sockets.append(listener)
     return sockets
 
 
-def bound(family: int, host: str, port: int, shared: bool) -> socket.socket:
-    """A socket at an address."""
-    made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def bind(family: int, host: str, port: int, shared: bool) -> socket.socket:
+    """A socket bound to an address; `shared`: several sockets may have the same port."""
+    bound = socket.socket(family, socket.SOCK_STREAM)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if shared:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
-        made.bind((host, port))
+        bound.bind((host, port))
     except OSError as error:
-        made.close()
-        raise TreetopError(f"cannot listen on {host}:{port} ({error.strerror})") from None
-    return made
+        bound.close()
+        raise TreetopError(
+            f"cannot listen on {host}:{port} ({error.strerror}): choose another --port"
+        ) from None
+    return bound
 
 
 class Supervisor:
-    """A parent of workers, one for each socket."""
+    """The parent process of the workers, one per socket."""
 
     def __init__(
         self,
@@ -67,11 +69,11 @@ class Supervisor:
     ) -> None:
         self.sockets, self.work, self.reload, self.forget = sockets, work, reload, forget
         self.grace = grace
-        self.workers: dict[int, tuple[int, float]] = {}  # process: socket, beginning
+        self.workers: dict[int, tuple[int, float]] = {}  # process id: number of the socket, start
         self.failures = 0
 
     def run(self) -> int:
-        """Until told to stop; the exit code."""
+        """Run until SIGTERM or SIGINT; returns the exit code."""
         self.signals = Signals()
         gc.freeze()
         for number in range(len(self.sockets)):
@@ -81,10 +83,10 @@ class Supervisor:
             if received & {signal.SIGTERM, signal.SIGINT}:
                 return self.stop(0)
             if signal.SIGHUP in received and self.reload():
-                self.tell(signal.SIGHUP)
+                self.send(signal.SIGHUP)
             self.replace_dead()
-            if self.failures >= MOST_FAILURES:
-                log.error("workers keep failing: giving up")
+            if self.failures >= MAX_FAILURES:
+                log.error("Workers keep failing, shutting down")
                 return self.stop(1)
 
     def start(self, number: int) -> None:
@@ -102,83 +104,84 @@ class Supervisor:
             self.signals.forget()
             for other in self.sockets[:number] + self.sockets[number + 1 :]:
                 other.close()
-            # A SIGHUP waits until the worker can reload.
+            # SIGHUP stays blocked until the worker can handle it.
             signal.pthread_sigmask(signal.SIG_UNBLOCK, set(SIGNALS) - {signal.SIGHUP})
             self.work(self.sockets[number])
             code = 0
         except BaseException:
-            log.exception("a worker failed")
+            log.exception("Worker [%d] failed", os.getpid())
         finally:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(code)
 
     def replace_dead(self) -> None:
-        """Start a worker for every one that has ended."""
-        for process, status in ended():
-            number, begun = self.workers.pop(process, (-1, 0.0))
+        """Restart every worker that has exited."""
+        for process, status in exited():
+            number, started = self.workers.pop(process, (-1, 0.0))
             if number < 0:
                 continue
             self.forget(process)
-            failed = os.WIFEXITED(status) or time.monotonic() - begun < SHORT_LIFE
+            failed = os.WIFEXITED(status) or time.monotonic() - started < SHORT_LIFE
             self.failures = self.failures + 1 if failed else 0
-            log.warning("worker %d ended: starting another one", process)
-            if self.failures < MOST_FAILURES:
+            log.warning("Worker [%d] exited, restarting", process)
+            if self.failures < MAX_FAILURES:
                 self.start(number)
 
-    def tell(self, what: int) -> None:
+    def send(self, number: int) -> None:
         """Send a signal to all workers."""
         for process in self.workers:
-            os.kill(process, what)
+            os.kill(process, number)
 
     def stop(self, code: int) -> int:
-        """Let the workers finish what they accepted."""
-        for one in self.sockets:
-            one.close()
-        self.tell(signal.SIGTERM)
-        until = time.monotonic() + self.grace
-        while self.workers and time.monotonic() < until:
+        """Let the workers answer the requests they have accepted, and return the exit code."""
+        log.info("Shutting down")
+        for listener in self.sockets:
+            listener.close()
+        self.send(signal.SIGTERM)
+        deadline = time.monotonic() + self.grace
+        while self.workers and time.monotonic() < deadline:
             self.signals.wait(0.2)
-            for process, _ in ended():
+            for process, _ in exited():
                 self.workers.pop(process, None)
-        self.tell(signal.SIGKILL)
+        self.send(signal.SIGKILL)
         return code
 
 
 class Signals:
-    """Signals as bytes in a pipe: they wake the supervisor, and none is lost between two looks."""
+    """Signals as bytes in a pipe: they interrupt `wait`, and none is lost between two calls."""
 
     def __init__(self) -> None:
-        self.out, self.into = os.pipe()
-        os.set_blocking(self.out, False)
-        os.set_blocking(self.into, False)
-        signal.set_wakeup_fd(self.into, warn_on_full_buffer=False)
-        for one in SIGNALS:
-            signal.signal(one, lambda *_: None)
+        self.reader, self.writer = os.pipe()
+        os.set_blocking(self.reader, False)
+        os.set_blocking(self.writer, False)
+        signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
+        for number in SIGNALS:
+            signal.signal(number, lambda *_: None)
 
     def wait(self, seconds: float) -> set[int]:
-        """Those that came, or will come within some seconds."""
-        if not select.select([self.out], [], [], seconds)[0]:
+        """The signals received since the last call, or else within `seconds`."""
+        if not select.select([self.reader], [], [], seconds)[0]:
             return set()
-        return set(os.read(self.out, 4096))
+        return set(os.read(self.reader, 4096))
 
     def forget(self) -> None:
-        """Signals do again what they do by themselves."""
+        """Restore the default signal handlers."""
         signal.set_wakeup_fd(-1)
-        for one in SIGNALS:
-            signal.signal(one, signal.SIG_DFL)
-        os.close(self.out)
-        os.close(self.into)
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
+        os.close(self.reader)
+        os.close(self.writer)
 
 
-def ended() -> list[tuple[int, int]]:
-    """Processes that have ended since the last call, and how."""
-    found: list[tuple[int, int]] = []
+def exited() -> list[tuple[int, int]]:
+    """Id and status of the child processes that have exited since the last call."""
+    processes: list[tuple[int, int]] = []
     while True:
         try:
             process, status = os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return found
+            return processes
         if process == 0:
-            return found
-        found.append((process, status))
+            return processes
+        processes.append((process, status))

@@ -1,4 +1,4 @@
-"""One worker: the model it serves, the queue before it, and what happens to both."""
+"""A worker: its model, the queue of requests, and reloading."""
 
 from __future__ import annotations
 
@@ -11,152 +11,155 @@ from typing import Any
 
 from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import Question, Reasons, Served, mark_of
+from treetop.serve.engine import ExplainQuery, PredictQuery, Served, version_of
+from treetop.serve.errors import RequestError
 from treetop.serve.feedback import Journal
-from treetop.serve.limits import Refused
-from treetop.serve.measures import Measures
+from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
 from treetop.serve.schemas import PredictRequest
 
 log = logging.getLogger("treetop.serve")
-# Texts computed together: with an encoder more of them would only make each one wait longer.
+# Maximum number of texts per batch. With an encoder, larger batches only make each text wait longer.
 LINEAR_BATCH, ENCODER_BATCH = 64, 16
+WARM_UP_TEXT = "warm up"
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request: the model it is answered with, and when its time is over."""
+    """The model that answers a request, and its deadline (a value of `time.monotonic`)."""
 
     served: Served
-    until: float
+    deadline: float
 
 
 class Worker:
-    """Answers questions about texts with the model of the moment."""
+    """Answers requests with the current model."""
 
     def __init__(self, options: ServiceOptions, served: Served, runtime: Runtime) -> None:
         self.options, self.served, self.runtime = options, served, runtime
-        self.measures = Measures()
+        self.metrics = Metrics()
         self.journal = Journal(options.feedback) if options.feedback is not None else None
-        self.tell_others: Callable[[], None] = lambda: None  # that the model was exchanged
+        self.notify_others: Callable[[], None] = lambda: None  # that the model has been replaced
         self.reloading = asyncio.Lock()
         self.tasks: set[asyncio.Task[None]] = set()
         self.ready = False
-        most = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
-        self.batcher = Batcher(self.answer, options, most, self.watch_batch)
+        max_texts = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
+        self.batcher = Batcher(self.answer, options, max_texts, self.observe_batch)
 
     async def start(self) -> None:
-        """Open what is opened late, and begin to answer."""
+        """Warm up the model, and start to answer requests."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self.batcher.thread, self.warm_up, self.served)
         self.running = asyncio.create_task(self.batcher.run())
         self.ready = True
 
     async def stop(self) -> None:
-        """Finish what was accepted."""
+        """Stop after the accepted requests have been answered."""
         self.ready = False
-        await self.batcher.finish(self.options.timeout)
+        await self.batcher.close(self.options.timeout)
         self.running.cancel()
 
-    def watch_batch(self, texts: int, seconds: float) -> None:
-        """Figures of a batch."""
-        self.measures.batch(texts, seconds)
-        self.measures.queue.set(self.batcher.waiting)
+    def observe_batch(self, texts: int) -> None:
+        """Update the metrics after a batch."""
+        self.metrics.observe_batch(texts)
+        self.metrics.queue.set(self.batcher.waiting)
 
     def warm_up(self, served: Served) -> None:
-        """Make the first request as quick as any other."""
+        """Compile and load what the first request would otherwise wait for."""
         if served.model.has_encoder:
-            limit_torch(self.runtime.thread_count)
-        served.answer([Piece(["a first text"], Question())], self.runtime)
+            limit_torch_threads(self.runtime.thread_count)
+        served.answer([Piece([WARM_UP_TEXT], PredictQuery())], self.runtime)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
-        """What the batcher asks, in its thread: a batch may be for two models, the old and the new."""
+        """Compute a batch, in the batcher's thread; after a reload it may be for two models."""
         answers: dict[int, list[Any]] = {}
-        for served in {id(piece.options.served): piece.options.served for piece in pieces}.values():
-            own = [n for n, piece in enumerate(pieces) if piece.options.served is served]
-            made = served.answer([pieces[n] for n in own], self.runtime)
-            answers |= dict(zip(own, made, strict=True))
+        for served in {id(piece.query.served): piece.query.served for piece in pieces}.values():
+            own = [number for number, piece in enumerate(pieces) if piece.query.served is served]
+            results = served.answer([pieces[number] for number in own], self.runtime)
+            answers |= dict(zip(own, results, strict=True))
         return [answers[number] for number in range(len(pieces))]
 
     def request(self) -> Request:
-        """A request that comes now."""
+        """A request that arrives now."""
         return Request(self.served, time.monotonic() + self.options.timeout)
 
     async def predict(self, request: Request, body: PredictRequest) -> list[list[tuple[str, float]]]:
-        """Labels of the texts of one request."""
+        """The (label, score) pairs of each text, best first."""
         texts = [body.text] if body.text is not None else list(body.texts or ())
         self.check_texts(texts)
         allow = None if body.allow is None else tuple(sorted(set(body.allow)))
-        refuse_unknown_labels(request.served, allow or ())
-        question = Question(body.k, body.threshold, allow, request.served)
-        return await self.batcher.submit(texts, question, request.until)
+        check_labels(request.served, allow or ())
+        query = PredictQuery(body.k, body.threshold, allow, request.served)
+        return await self.batcher.submit(texts, query, request.deadline)
 
     async def explain(
         self, request: Request, text: str, labels: list[str], words: int
     ) -> list[dict[str, Any]]:
-        """Why a text gets labels."""
+        """One explanation per label."""
         self.check_texts([text])
-        refuse_unknown_labels(request.served, labels)
-        asked = Reasons(tuple(labels), words, request.served)
-        reasons: list[dict[str, Any]] = (await self.batcher.submit([text], asked, request.until))[0]
-        return reasons
+        check_labels(request.served, labels)
+        query = ExplainQuery(tuple(labels), words, request.served)
+        results = await self.batcher.submit([text], query, request.deadline)
+        explanations: list[dict[str, Any]] = results[0]
+        return explanations
 
-    def keep(self, decisions: list[tuple[str, list[str], list[str]]]) -> None:
-        """Keep texts with their right and their rejected labels, to train on later."""
+    def save_feedback(self, decisions: list[tuple[str, list[str], list[str]]]) -> None:
+        """Append (text, accepted labels, rejected labels) to the feedback file."""
         if self.journal is None:
-            raise Refused(409, "no_feedback", "this server keeps no feedback: start it with --feedback")
+            raise RequestError(409, "no_feedback", "Feedback is off: start the server with --feedback")
         self.check_texts([text for text, _, _ in decisions])
         for decision in decisions:
             self.journal.add(*decision)
 
     def check_texts(self, texts: list[str]) -> None:
-        """Refuse too many texts, and texts that are too long."""
-        most = self.options.max_texts
-        if len(texts) > most:
-            raise Refused(413, "too_many_texts", f"{len(texts):,} texts: the limit is {most:,}")
-        most = self.options.max_characters
+        """Answer 413 if there are too many texts, or a text is too long."""
+        limit = self.options.max_texts
+        if len(texts) > limit:
+            message = f"Request has {len(texts):,} texts; the limit is {limit:,}"
+            raise RequestError(413, "too_many_texts", message)
+        limit = self.options.max_characters
         for number, text in enumerate(texts):
-            if len(text) > most:
-                message = f"text {number} has {len(text):,} characters: the limit is {most:,}"
-                raise Refused(413, "text_too_long", message)
+            if len(text) > limit:
+                message = f"Text {number} has {len(text):,} characters; the limit is {limit:,}"
+                raise RequestError(413, "text_too_long", message)
 
     async def reload(self) -> bool:
-        """Exchange the model for the one that is in its folder now; False if it is the same."""
+        """Load the model in the folder; False if it has not changed."""
         if self.reloading.locked():
-            raise Refused(409, "reloading", "a new model is being opened already")
+            raise RequestError(409, "reloading", "Model is already being reloaded")
         async with self.reloading:
-            loop, before = asyncio.get_running_loop(), self.served
+            loop = asyncio.get_running_loop()
             try:
-                made = await loop.run_in_executor(None, self.open_again, before)
+                served = await loop.run_in_executor(None, self.load_if_changed)
             except Exception as error:
-                log.error("the new model cannot be opened, the old one stays: %s", error)
-                message = "the new model cannot be opened: the old one stays"
-                raise Refused(409, "not_reloaded", message) from None
-            if made is None:
+                log.error("Reload failed, still serving the previous model: %s", error)
+                message = "Reload failed: still serving the previous model, see the server's log"
+                raise RequestError(409, "not_reloaded", message) from None
+            if served is None:
                 return False
-            self.served = made
-            self.measures.swaps.inc()
-            log.info("now serving the new model, %s labels", len(made.model.classes))
+            self.served = served
+            self.metrics.reloads.inc()
+            log.info("Model reloaded: %s labels", f"{len(served.model.classes):,}")
             return True
 
-    def open_again(self, before: Served) -> Served | None:
-        """The model in the folder, ready to answer, if it is another one."""
-        if mark_of(self.options.model) == before.mark:
+    def load_if_changed(self) -> Served | None:
+        """The model in the folder, ready to answer; None if it has not changed."""
+        if version_of(self.options.model) == self.served.version:
             return None
-        made = Served(self.options.model, self.runtime)
-        made.prepare()
-        self.warm_up(made)
-        return made
+        served = Served(self.options.model, self.runtime)
+        served.prepare()
+        self.warm_up(served)
+        return served
 
 
-def refuse_unknown_labels(served: Served, labels: Iterable[str]) -> None:
-    """Refuse labels that the model does not have."""
+def check_labels(served: Served, labels: Iterable[str]) -> None:
+    """Answer 404 if the model does not know a label."""
     for name in labels:
         if name not in served.numbers:
-            raise Refused(404, "unknown_label", f"label {name!r} is not known to the model")
+            raise RequestError(404, "unknown_label", f"Label {name!r} not found in the model")
 
 
-def limit_torch(threads: int) -> None:
+def limit_torch_threads(threads: int) -> None:
     """Leave the other cores to the other workers."""
     try:
         import torch

@@ -1,36 +1,38 @@
-// The page: what is typed goes to the server, what comes back is shown.
+// The page: a single text is labeled while it is typed, and a file row by row.
 
 import * as batch from "./batch.js";
+import { writeRow } from "./csv.js";
+import { byId, counted, download } from "./dom.js";
 import * as labels from "./labels.js";
+import { clear } from "./marks.js";
 import { onPick } from "./search.js";
-import { call, csvLine, download } from "./server.js";
+import { call } from "./server.js";
 
-const WAIT_FOR_TYPING = 250;
-const SLOW = 600;
-const by = (id) => document.getElementById(id);
-const text = by("text");
+const TYPING_DELAY = 250; // ms after the last key
+const SLOW = 600; // ms until the page says that it is waiting
+const text = byId("text");
 let timer = 0;
 let asking = null;
 
 async function suggest() {
   asking?.abort();
-  by("length").textContent = text.value ? `${text.value.length.toLocaleString()} characters` : "";
-  by("marks").replaceChildren();
+  byId("length").textContent = text.value ? counted(Array.from(text.value).length, "character") : "";
+  clear();
   if (!text.value.trim()) {
-    by("state").textContent = by("took").textContent = "";
-    labels.show([]);
-    return;
+    asking = null;
+    byId("state").textContent = byId("took").textContent = "";
+    return labels.show([]);
   }
   const own = (asking = new AbortController());
-  const slow = setTimeout(() => (by("state").textContent = "working …"), SLOW);
-  const begun = performance.now();
+  const slow = setTimeout(() => (byId("state").textContent = "Waiting for the server…"), SLOW);
+  const started = performance.now();
   try {
-    const answer = await call("v1/predict", { text: text.value, k: Number(by("count").value) }, own.signal);
+    const answer = await call("v1/predict", { text: text.value, k: Number(byId("count").value) }, own.signal);
     if (own !== asking) return;
     labels.show(answer.results[0].labels);
-    by("state").textContent = "";
-    by("took").textContent = `${Math.max(1, Math.round(performance.now() - begun))} ms`;
-    by("problem").hidden = true;
+    byId("state").textContent = "";
+    byId("took").textContent = `${Math.max(1, Math.round(performance.now() - started))} ms`;
+    byId("problem").hidden = true;
   } catch (error) {
     if (error.name !== "AbortError") complain(error, suggest);
   } finally {
@@ -38,129 +40,146 @@ async function suggest() {
   }
 }
 
-function complain(error, again = null) {
-  by("state").textContent = "";
-  by("problem").hidden = false;
-  by("problem").querySelector("span").textContent = error.message;
-  const button = by("problem").querySelector("button");
-  button.hidden = again === null;
-  button.onclick = () => {
-    by("problem").hidden = true;
-    again();
+const problem = byId("problem");
+const [again, dismiss] = problem.querySelectorAll("button");
+
+function complain(error, retry = null) {
+  byId("state").textContent = "";
+  problem.hidden = false;
+  problem.querySelector("span").textContent = error.message;
+  again.hidden = retry === null;
+  again.onclick = () => {
+    problem.hidden = true;
+    retry();
   };
 }
-
-function exported() {
-  return labels.chosen().map(({ label, score }) => ({ label, score }));
-}
+dismiss.addEventListener("click", () => (problem.hidden = true));
 
 async function describe() {
-  const about = await call("v1/model");
-  const counted = `${about.labels.toLocaleString()} labels, ${about.train_documents.toLocaleString()} training texts`;
-  by("about").textContent = `${about.name}: ${counted}`;
-  document.title = `${about.name} · treetop`;
-  by("keep").hidden = !about.feedback;
+  const model = await call("v1/model");
+  byId("model-name").textContent = model.name;
+  byId("about").textContent = `${counted(model.labels, "label")}, ${counted(model.train_documents, "training text")}`;
+  document.title = `${model.name} · treetop`;
+  byId("keep").hidden = !model.feedback;
+  const name = model.scores.name[0].toUpperCase() + model.scores.name.slice(1);
+  byId("score-meaning").textContent = `${name}: ${model.scores.description}`;
+  labels.setRange(model.scores);
+  batch.prepare({ feedback: model.feedback, complain });
+  batch.setMinimum(model.scores.minimum);
 }
 
 function acceptFiles(place, take) {
-  const brings = (event) => [...event.dataTransfer.types].includes("Files");
+  const hasFiles = (event) => [...event.dataTransfer.types].includes("Files");
   place.addEventListener("dragover", (event) => {
-    if (!brings(event)) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
     place.classList.add("drop");
   });
   place.addEventListener("dragleave", () => place.classList.remove("drop"));
   place.addEventListener("drop", (event) => {
-    if (!brings(event)) return;
+    if (!hasFiles(event)) return;
     event.preventDefault();
     place.classList.remove("drop");
     take(event.dataTransfer.files[0]);
   });
 }
 
-function setText(value) {
-  text.value = value;
-  suggest();
+function onFile(input, take) {
+  input.addEventListener("change", () => {
+    if (input.files[0]) take(input.files[0]);
+    input.value = ""; // so that the same file can be opened again
+  });
 }
 
 async function openText(file) {
-  labels.forget();
-  setText(await file.text());
+  labels.reset();
+  text.value = await file.text();
+  suggest();
 }
 
-function choose(tab) {
-  for (const name of ["one", "many"]) {
-    by(name).hidden = name !== tab;
-    by(`${name}-tab`).setAttribute("aria-selected", name === tab);
-    by(`${name}-tab`).tabIndex = name === tab ? 0 : -1;
-  }
+function exported() {
+  return labels.chosen().map(({ label, score }) => ({ label, score }));
 }
 
 text.addEventListener("input", () => {
   clearTimeout(timer);
-  timer = setTimeout(suggest, WAIT_FOR_TYPING);
+  timer = setTimeout(suggest, TYPING_DELAY);
 });
-by("count").addEventListener("change", suggest);
-by("file").addEventListener("change", (event) => event.target.files[0] && openText(event.target.files[0]));
-by("clear").addEventListener("click", () => {
-  labels.forget();
-  setText("");
+byId("count").addEventListener("change", suggest);
+byId("clear").addEventListener("click", () => {
+  labels.reset();
+  text.value = "";
+  suggest();
   text.focus();
 });
-by("copy").addEventListener("click", async () => {
+byId("copy").addEventListener("click", async () => {
   try {
     await navigator.clipboard.writeText(exported().map((one) => one.label).join("\n"));
-    by("state").textContent = "copied";
+    byId("state").textContent = "Copied";
   } catch {
-    complain(new Error("The browser allows copying only on secure pages: download instead."));
+    complain(new Error("The browser allows copying on secure pages only (HTTPS or localhost): download the labels instead."));
   }
 });
-by("as-json").addEventListener("click", () => {
-  download("labels.json", "application/json", JSON.stringify({ text: text.value, labels: exported() }, null, 2));
+byId("as-jsonl").addEventListener("click", () => {
+  const chosen = exported();
+  const record = { text: text.value, labels: chosen.map((one) => one.label), scores: chosen.map((one) => one.score) };
+  download("labels.jsonl", "application/jsonl", JSON.stringify(record) + "\n");
 });
-by("as-csv").addEventListener("click", () => {
-  const lines = exported().map((one) => csvLine([one.label, one.score ?? ""]));
-  download("labels.csv", "text/csv", csvLine(["label", "score"]) + lines.join(""));
+byId("as-csv").addEventListener("click", () => {
+  const lines = exported().map((one) => writeRow([one.label, one.score ?? ""]));
+  download("labels.csv", "text/csv", writeRow(["label", "score"]) + lines.join(""));
 });
-by("keep").addEventListener("click", async () => {
+byId("keep").addEventListener("click", async () => {
   try {
-    await call("v1/feedback", { text: text.value, ...labels.decisions() });
-    labels.undecide();
-    by("state").textContent = "saved";
+    await call("v1/feedback", { text: text.value, ...labels.decided() });
+    labels.clearDecisions();
+    byId("state").textContent = "Saved";
   } catch (error) {
     complain(error);
   }
 });
-labels.onChange(() => {
-  by("keep").disabled = !text.value.trim() || !labels.decisions().labels.length;
+labels.listen((count) => {
+  const { labels: accepted, rejected } = labels.decided();
+  byId("keep").disabled = !text.value.trim() || !(accepted.length + rejected.length);
+  byId("empty").hidden = count > 0;
+  byId("score-meaning").hidden = count === 0;
+  for (const id of ["copy", "as-csv", "as-jsonl"]) byId(id).disabled = count === 0;
 });
 onPick(labels.add);
-for (const name of ["one", "many"]) {
-  by(`${name}-tab`).addEventListener("click", () => choose(name));
-  by(`${name}-tab`).addEventListener("keydown", (event) => {
+onFile(byId("file"), openText);
+onFile(byId("table"), batch.open);
+acceptFiles(byId("paper"), openText);
+acceptFiles(byId("many"), batch.open);
+
+const tabs = ["one", "many"];
+function choose(chosen) {
+  for (const tab of tabs) {
+    byId(tab).hidden = tab !== chosen;
+    byId(`${tab}-tab`).setAttribute("aria-selected", tab === chosen);
+    byId(`${tab}-tab`).tabIndex = tab === chosen ? 0 : -1;
+  }
+}
+for (const tab of tabs) {
+  byId(`${tab}-tab`).addEventListener("click", () => choose(tab));
+  byId(`${tab}-tab`).addEventListener("keydown", (event) => {
     if (event.key !== "ArrowLeft" && event.key !== "ArrowRight") return;
-    const other = name === "one" ? "many" : "one";
+    const other = tabs.find((name) => name !== tab);
     choose(other);
-    by(`${other}-tab`).focus();
+    byId(`${other}-tab`).focus();
   });
 }
-acceptFiles(by("paper"), openText);
-acceptFiles(by("many"), (file) => batch.open(file, complain));
-by("table").addEventListener("change", (event) => event.target.files[0] && batch.open(event.target.files[0], complain));
-by("start").addEventListener("click", () => batch.start(complain));
-by("stop").addEventListener("click", batch.stop);
-by("fetch").addEventListener("click", batch.fetchResults);
-by("theme").addEventListener("click", () => {
-  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
-  const now = localStorage.getItem("theme") || (dark ? "dark" : "light");
-  setTheme(now === "dark" ? "light" : "dark");
-});
 
 function setTheme(name) {
-  if (!name) return;
-  localStorage.setItem("theme", name);
-  document.documentElement.className = name;
+  if (name) document.documentElement.className = name;
 }
+byId("theme").addEventListener("click", () => {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  const current = localStorage.getItem("theme") || (dark ? "dark" : "light");
+  localStorage.setItem("theme", current === "dark" ? "light" : "dark");
+  setTheme(localStorage.getItem("theme"));
+});
 
 setTheme(localStorage.getItem("theme"));
+labels.show([]);
+batch.prepare({ feedback: false, complain });
 describe().catch((error) => complain(error, describe));

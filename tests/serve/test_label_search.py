@@ -1,20 +1,20 @@
-"""The search for labels by name: what comes first, and how fast."""
+"""Searching labels by name: ranking and speed."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treetop.serve.labels import LabelSearch
+from treetop.serve.label_search import LabelSearch
 
 NAMES = np.array(["apple", "pineapple", "green apple", "pear", "Äpfel", "ap\nple"], dtype=object)
 
 
-def test_beginnings_come_first_then_words_then_the_rest():
+def test_prefixes_of_names_come_first_then_prefixes_of_words_then_other_matches():
     search = LabelSearch(NAMES, np.array([5, 9, 7, 1, 1, 1]))
     assert [name for name, _ in search.find("apple", 10)] == ["apple", "green apple", "pineapple"]
 
 
-def test_case_is_folded_and_frequent_ones_come_first_without_a_query():
+def test_case_is_ignored_and_an_empty_query_lists_frequent_labels():
     search = LabelSearch(NAMES, np.array([5, 9, 7, 1, 1, 1]))
     assert search.find("ÄPF", 3) == [("Äpfel", 1)]
     assert [name for name, _ in search.find("", 2)] == ["pineapple", "green apple"]
@@ -24,12 +24,12 @@ def test_case_is_folded_and_frequent_ones_come_first_without_a_query():
     st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=6), max_size=30),
     st.text(max_size=3),
 )
-def test_it_finds_what_a_plain_search_finds(names, query):
+def test_it_finds_the_same_labels_as_a_plain_search(names, query):
     search = LabelSearch(np.array(names, dtype=object), np.zeros(len(names), int))
     wanted = " ".join(query.casefold().split())
-    found = {name for name, _ in search.find(query, 1000)}
+    matches = {name for name, _ in search.find(query, 1000)}
     plain = {name for name in names if wanted in name.casefold().replace("\n", " ")}
-    assert found == plain
+    assert matches == plain
 
 
 def test_a_million_labels_take_milliseconds():
