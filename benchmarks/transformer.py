@@ -21,8 +21,8 @@ import numpy as np
 
 import treetop
 from treetop import metrics
-from treetop.cli.screen import compile_kernels
 from treetop.data import Split, open_data
+from treetop.kernels.warming import warm_up
 from treetop.labels.alignment import align
 from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import parse_assignment
@@ -173,7 +173,7 @@ def main():
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     started = time.perf_counter()
-    compile_kernels()
+    warm_up()
     print(f"kernels {time.perf_counter() - started:.1f} s", file=sys.stderr)
     started = time.perf_counter()
     data = open_data(given.data, None, None)

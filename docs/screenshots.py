@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
+from treetop.data.docstrings import load_docstrings
 
 import treetop
 from treetop.cli.demo import PACKAGES
-from treetop.data.docstrings import load_docstrings
 
 HERE = Path(__file__).parent
 TEXT = (

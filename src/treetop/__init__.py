@@ -62,6 +62,8 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that ``import treetop`` takes no time."""
     if name in _HOMES:
+        if name != "TreetopError":
+            import_module("treetop.runtime.scipy_first").import_scipy()
         return getattr(import_module(_HOMES[name]), name)
     if name == "metrics":
         return import_module("treetop.metrics")

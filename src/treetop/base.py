@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
 
-from treetop import metrics
 from treetop.errors import TreetopError
-from treetop.explain.explaining import explain
-from treetop.explain.explanation import Explanation
 from treetop.model.folder import read_model, write_model
 from treetop.model.hub import DownloadOptions, HubMixin, fetch
 from treetop.model.model import Predictor, check_k
@@ -21,12 +18,16 @@ from treetop.model.predictions import Predictions, named_predictions
 from treetop.model.summary import html_card
 from treetop.runtime import Runtime
 
+if TYPE_CHECKING:
+    from treetop.explain.explanation import Explanation
+    from treetop.metrics import Evaluation
+
 
 class NotFittedTreetopError(TreetopError, AttributeError):
     """A method was called that needs a fitted estimator, before `fit`."""
 
 
-class PredictOptions(TypedDict, total=False):
+class PredictKeywords(TypedDict, total=False):
     """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
 
     beam: int | None
@@ -57,7 +58,7 @@ class FittedMixin(HubMixin):
         """Number of training documents."""
         return self._fitted().train_documents
 
-    def predict(self, X: Any, k: int = 5, **options: Unpack[PredictOptions]) -> Predictions:
+    def predict(self, X: Any, k: int = 5, **options: Unpack[PredictKeywords]) -> Predictions:
         """Predict the best labels of each document.
 
         Parameters
@@ -207,6 +208,9 @@ class FittedMixin(HubMixin):
         """
         model = self._fitted()
         single = isinstance(label, str | Real)
+        # Imported on use: a process that only predicts starts faster.
+        from treetop.explain.explaining import explain
+
         explanations = explain(
             model,
             text,
@@ -225,8 +229,8 @@ class FittedMixin(HubMixin):
         k: int | Sequence[int] = (1, 3, 5),
         *,
         columns: Any = None,
-        **options: Unpack[PredictOptions],
-    ) -> metrics.Evaluation:
+        **options: Unpack[PredictKeywords],
+    ) -> Evaluation:
         """Compute every registered metric on documents with known labels.
 
         Parameters
@@ -256,6 +260,8 @@ class FittedMixin(HubMixin):
         >>> model.evaluate(texts, labels, k=1)["P@1"]
         1.0
         """
+        from treetop import metrics  # on use, as in `explain`
+
         deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
         scores = self.predict_scores(X, deepest, **options)
         return metrics.evaluate(y, scores, k, columns=columns, **metrics.known_labels(self))

@@ -62,7 +62,7 @@ def test_this_process_compiles_what_a_failing_worker_does_not(fresh, monkeypatch
 
 def test_without_a_folder_to_write_to_kernels_still_run(fresh, monkeypatch):
     monkeypatch.setattr(cache, "FOLDER_CACHES", ())
-    monkeypatch.setattr(warming, "Worker", None)  # none is started: its work would be lost
+    monkeypatch.setattr(warming, "CompilerProcess", None)  # none is started: its work would be lost
     assert warming.warm_up(fresh[:1], 2) == 1
     assert fresh[0].ready
 

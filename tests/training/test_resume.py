@@ -81,7 +81,7 @@ def test_an_existing_run_is_resumed_or_overwritten(encoder, tmp_path, monkeypatc
     assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
     with monkeypatch.context() as patched:
         # The run's folder is checked before any work is done.
-        patched.setattr("treetop.estimators.transformer.read_documents", None)
+        patched.setattr("treetop.training.documents.read_documents", None)
         with pytest.raises(TreetopError, match=r"holds an earlier run.*resume=True.*overwrite=True"):
             model.fit(*documents(60), run=folder)
         with pytest.raises(TreetopError, match="resume or overwrite, not both"):

@@ -19,7 +19,6 @@ import treetop
 from treetop.base import FittedMixin
 from treetop.cli import demo_screen
 from treetop.cli.options import DemoOptions
-from treetop.cli.screen import compile_kernels
 from treetop.cli.train import fit
 from treetop.cli.work import evaluate_split
 from treetop.data import Split
@@ -27,9 +26,11 @@ from treetop.data.convert import convert
 from treetop.data.fairsharing import FairSharing, load_fairsharing, package_version
 from treetop.errors import TreetopError
 from treetop.explain.explanation import Explanation
+from treetop.kernels.warming import warm_up
 from treetop.model import layout
 from treetop.model.compress import folder_bytes
 from treetop.runtime.extras import missing, require
+from treetop.runtime.progress import reporter
 
 LINEAR, FROZEN, FINE_TUNED = "xr-linear", "xr-transformer-frozen", "xr-transformer-fine-tuned"
 # Chosen on a quarter of the training records, held back for this, never on the test records. With
@@ -83,7 +84,7 @@ def run_demo(options: DemoOptions) -> None:
     records = load_fairsharing()
     say = demo_screen.silent if options.json else demo_screen.say
     say(demo_screen.introduction(records))
-    compile_kernels()
+    warm_up(report=reporter(quiet=options.json))
     trials: dict[str, Trial] = {}
     for variant in variants_of(options):
         model, trials[variant] = train_variant(variant, records)

@@ -12,6 +12,8 @@ from treetop.data.convert import WRITERS
 from treetop.data.download import NAMES
 from treetop.data.formats import FORMATS
 from treetop.fields import documented_fields, facts_of
+from treetop.kernels import all_kernels
+from treetop.kernels.warming import warm_up
 from treetop.runtime import Runtime
 from treetop.settings import presets
 from treetop.settings.making import LINEAR, TRANSFORMER
@@ -91,3 +93,10 @@ def print_rows(headings: list[str], records: list[dict[str, Any]]) -> None:
     print_table(
         [headings, *([str(cell) for cell in record.values()] for record in records)], numbers=False
     )
+
+
+def warm_up_kernels(jobs: int | None, console: Console) -> None:
+    """Compile the kernels that are not in the cache on disk, and print how many there were."""
+    with console.progress() as report:
+        compiled = warm_up(all_kernels(), jobs, report)
+    console.message(f"{compiled} kernels compiled" if compiled else "all kernels are compiled already")

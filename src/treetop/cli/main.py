@@ -15,7 +15,7 @@ from treetop.cli.changing import add_changing_commands
 from treetop.cli.completion import complete_setting_name
 from treetop.cli.console import Console, versions
 from treetop.cli.data import data_app
-from treetop.cli.mistakes import check_encoder_packages, print_error
+from treetop.cli.mistakes import print_error
 from treetop.cli.options import (
     DemoOptions,
     EvaluateOptions,
@@ -27,9 +27,10 @@ from treetop.cli.options import (
 from treetop.cli.running import run_app
 from treetop.cli.usage import CONTEXT, HelpGroup, JsonOption, Quiet, Verbose, command, with_verbosity
 from treetop.runtime.extras import namesake_warning, require
+from treetop.runtime.scipy_first import import_scipy
 from treetop.serve.options import ServiceOptions
 
-START, USE, LOOK_UP = "Get started", "Use a model", "Look up"
+START, USE, LOOK_UP, SET_UP = "Get started", "Use a model", "Look up", "Set up"
 
 app = typer.Typer(
     cls=HelpGroup,
@@ -101,6 +102,7 @@ def train_command(options: TrainOptions, console: Console | None = None) -> None
 @options_from(PredictOptions)
 def predict_command(options: PredictOptions, console: Console | None = None) -> None:
     """Predict labels for texts: names and scores, one JSON line per text."""
+    import_scipy()
     from treetop.cli.work import predict_file
 
     predict_file(options, console or Console())
@@ -115,6 +117,7 @@ def predict_command(options: PredictOptions, console: Console | None = None) -> 
 @options_from(EvaluateOptions)
 def evaluate_command(options: EvaluateOptions, console: Console | None = None) -> None:
     """Compute every metric, overall and by label frequency."""
+    import_scipy()
     from treetop.cli.work import evaluate_model
 
     evaluate_model(options, console)
@@ -129,6 +132,7 @@ def evaluate_command(options: EvaluateOptions, console: Console | None = None) -
 @options_from(ExplainOptions)
 def explain_command(options: ExplainOptions, console: Console | None = None) -> None:
     """Show why a text gets its labels: words, encoder, the path through the tree."""
+    import_scipy()
     from treetop.cli.work import explain_text
 
     explain_text(
@@ -185,6 +189,22 @@ def settings_command(
     from treetop.cli.listing import list_settings
 
     list_settings(names or [], console or Console(), json)
+
+
+@command(app, "warm-up", SET_UP)
+def warm_up_command(
+    jobs: Annotated[
+        Optional[int],
+        typer.Option(
+            "--jobs", help="Number of processes; by default one per core.", min=1, metavar="N"
+        ),
+    ] = None,
+    console: Console | None = None,
+) -> None:
+    """Compile everything now, not on first use: for images and shared installations."""
+    from treetop.cli.listing import warm_up_kernels
+
+    warm_up_kernels(jobs, console or Console())
 
 
 def run_command(arguments: Sequence[str], program: str = "treetop") -> int:

@@ -71,7 +71,7 @@ def check_model_and_data(model: Path, data: Path, command: str) -> None:
     check_data(data)
 
 
-def check_texts(path: Path) -> None:
+def check_text_file(path: Path) -> None:
     """Raise a `TreetopError` unless `path` is a file that texts can be read from."""
     if path.is_file():
         return
@@ -86,7 +86,7 @@ def check_texts(path: Path) -> None:
     raise TreetopError(f"{path}: is a folder: give a file with one text per line, {hint}")
 
 
-def check_labels(split: Split, purpose: str) -> None:
+def check_split_has_labels(split: Split, purpose: str) -> None:
     """Raise a `TreetopError` unless a split has labels; `purpose` is what they are needed to do."""
     if not split.has_labels:
         raise TreetopError(

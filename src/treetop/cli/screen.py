@@ -1,24 +1,10 @@
-"""Tables that commands print, and the progress of compiling kernels."""
+"""Tables that commands print."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from treetop import metrics
-from treetop.kernels import all_kernels
-from treetop.runtime.progress import Reporter, reporter
-
-
-def compile_kernels(report: Reporter | None = None) -> None:
-    """Compile the kernels that are not in numba's cache yet, as a visible stage."""
-    kernels = list(all_kernels())
-    bars = report if report is not None else reporter()
-    advance = bars.step("compiling (first run only)", len(kernels))
-    for kernel in kernels:
-        kernel.compile()
-        advance()
-    if bars is not report:
-        bars.close()
 
 
 def print_table(rows: list[list[str]], numbers: bool = True) -> None:

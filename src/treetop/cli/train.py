@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop.cli import screen
 from treetop.cli.console import Console, shell_command
 from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
 from treetop.cli.options import TrainOptions
-from treetop.cli.paths import check_data, check_labels, check_model, read_data
+from treetop.cli.paths import check_data, check_model, check_split_has_labels, read_data
 from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
@@ -138,9 +137,8 @@ def train_members(
     """Read the data, train and save; return a summary for the user."""
     dataset = read_data(options.data, options.text_column, options.labels_column, report)
     split = dataset.split("train")
-    check_labels(split, "learn from")
+    check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
-    screen.compile_kernels(report)
     started = time.perf_counter()
     models = []
     for number, settings in enumerate(members):
@@ -242,7 +240,7 @@ def fit(
     **options: Any,
 ) -> XRLinear | XRTransformer:
     """Fit on a split, whether its labels are names or a matrix."""
-    check_labels(split, "learn from")
+    check_split_has_labels(split, "learn from")
     bars = report if report is not None else reporter()
     names = None if split.labels is not None else dataset.label_names
     try:

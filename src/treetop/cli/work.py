@@ -21,10 +21,10 @@ from treetop.cli import screen
 from treetop.cli.console import Console
 from treetop.cli.options import EvaluateOptions, PredictOptions
 from treetop.cli.paths import (
-    check_labels,
     check_model,
     check_model_and_data,
-    check_texts,
+    check_split_has_labels,
+    check_text_file,
     read_data,
 )
 from treetop.data import Split, columnar, open_data, tables
@@ -48,7 +48,7 @@ def predict_file(options: PredictOptions, console: Console) -> None:
     """Predict and write block by block, so that a file of any size fits in memory."""
     check_model(options.model)
     if options.file != STDIN:
-        check_texts(Path(options.file))
+        check_text_file(Path(options.file))
     texts, blocks = read_texts(options.file, options.text_column)
     # Bars would be drawn between predictions that go to the same terminal.
     shown = console if options.output is not None or not sys.stdout.isatty() else Console(-1)
@@ -155,7 +155,7 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
             known = ", ".join(dataset.splits)
             raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
         split = dataset.splits[name]
-        check_labels(split, "compare predictions with")
+        check_split_has_labels(split, "compare predictions with")
         result = evaluate_split(
             estimator,
             split,

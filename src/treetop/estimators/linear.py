@@ -8,11 +8,13 @@ from typing import Any, Self, Unpack
 import numpy as np
 import scipy.sparse as sp
 
+from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import is_text, read_features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
+from treetop.kernels.warming import warm_up
 from treetop.labels.tree import Tree
 from treetop.model.model import Model
 from treetop.runtime import Runtime
@@ -21,10 +23,6 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.keywords import LinearKeywords
 from treetop.settings.schema import LinearSettings
-from treetop.training.documents import counted_rows
-from treetop.training.forest import train_forest
-from treetop.training.inputs import check_rows, read_labels, read_weights
-from treetop.training.learned import learned_model
 
 
 class XRLinear(Learner):
@@ -127,8 +125,9 @@ class XRLinear(Learner):
         """
         asked = self._method()
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
-            Y, classes = read_labels(y, label_names)
-            weights = read_weights(sample_weight, Y.shape[0])
+            warm_up(processes=place.threads, report=place.reporter)
+            Y, classes = training.read_labels(y, label_names)
+            weights = training.read_weights(sample_weight, Y.shape[0])
             self.model_ = self._learn(X, Y, classes, weights, tree, asked, place)
         return self
 
@@ -151,14 +150,14 @@ class XRLinear(Learner):
                 X = texts = list(X)
             words, X = fit_tfidf(settings.analysers(), X, place.threads)
         X = read_features(X)
-        check_rows(X, Y)
-        if (rows := counted_rows(weights)) is not None and weights is not None:
+        training.check_rows(X, Y)
+        if (rows := training.counted_rows(weights)) is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
             texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.with_costs(settings, Y, weights)
         views = [] if words is None else views_of(settings.views(), words.widths)
-        rankers = train_forest(X, Y, weights, settings, place, views=views, tree=tree)
-        return learned_model(
+        rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)
+        return training.learned_model(
             kind=self.kind,
             settings=settings,
             asked=asked,

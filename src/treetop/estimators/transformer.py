@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
+from treetop import training
 from treetop.errors import TreetopError
 from treetop.estimators.learner import Learner
 from treetop.features.encoders.handle import EncoderHandle
@@ -13,6 +14,7 @@ from treetop.features.encoders.opening import TextEncoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import is_text
 from treetop.features.words.views import views_of
+from treetop.kernels.warming import warm_up
 from treetop.model.model import Model
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
@@ -21,11 +23,6 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.keywords import TransformerKeywords
 from treetop.settings.schema import TransformerSettings
-from treetop.training.documents import TrainingDocuments, read_documents
-from treetop.training.failures import with_fallback
-from treetop.training.learned import learned_model
-from treetop.training.run import check_run
-from treetop.training.stages import Training
 
 
 class XRTransformer(Learner):
@@ -151,25 +148,28 @@ class XRTransformer(Learner):
         asked = settings = cast(TransformerSettings, self._method())
         if not is_text(X):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
-        check_run(run, resume, overwrite)
-        data = read_documents(settings, X, y, label_names, sample_weight, validation)
+        training.check_run(run, resume, overwrite)
+        data = training.read_documents(settings, X, y, label_names, sample_weight, validation)
         settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
 
         def learn(place: Runtime) -> Model:
-            return self._learn(Training(settings, place, stages), data, asked)
+            return self._learn(training.Training(settings, place, stages), data, asked)
 
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
-            self.model_ = with_fallback(place, learn)
+            warm_up(processes=place.threads, report=place.reporter)
+            self.model_ = training.with_fallback(place, learn)
         return self
 
-    def _learn(self, training: Training, data: TrainingDocuments, asked: TransformerSettings) -> Model:
+    def _learn(
+        self, steps: training.Training, data: training.TrainingDocuments, asked: TransformerSettings
+    ) -> Model:
         """Algorithm 2: fine-tune level by level, then refine the tree and train rankers on Φ_cat."""
-        settings = training.settings
-        words, tfidf, held_tfidf = training.text_features(data)
-        first = training.preliminary_tree(tfidf, data) if settings.fine_tune else None
-        encoder, tokens = training.encoder_and_tokens(data)
+        settings = steps.settings
+        words, tfidf, held_tfidf = steps.text_features(data)
+        first = steps.preliminary_tree(tfidf, data) if settings.fine_tune else None
+        encoder, tokens = steps.encoder_and_tokens(data)
         feature_map = FeatureMap(
             (words.features if settings.words else 0, encoder.width),
             words,
@@ -178,9 +178,9 @@ class XRTransformer(Learner):
             sees_words=settings.words,
         )
         if first is None:
-            vectors, head = training.embed(encoder, tokens, data), None
+            vectors, head = steps.embed(encoder, tokens, data), None
         else:
-            vectors, head = training.fine_tune(
+            vectors, head = steps.fine_tune(
                 encoder, tokens, feature_map, tfidf, held_tfidf, first, data
             )
             settings = auto.as_tuned(settings, encoder.width, first[0].sizes)
@@ -190,8 +190,8 @@ class XRTransformer(Learner):
         if head is not None:
             head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
         views = views_of(settings.views(), words.widths) if settings.words else []
-        rankers = training.rankers(X, data, head, views)
-        return learned_model(
+        rankers = steps.rankers(X, data, head, views)
+        return training.learned_model(
             kind=self.kind,
             settings=settings,
             asked=asked,
@@ -201,6 +201,6 @@ class XRTransformer(Learner):
             X=X,
             Y=data.Y,
             texts=data.texts,
-            runtime=training.runtime,
-            history=training.history,
+            runtime=steps.runtime,
+            history=steps.history,
         )

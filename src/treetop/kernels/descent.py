@@ -26,7 +26,7 @@ ROWS_BETWEEN_LOOKS = 4096
 FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
 
 
-class Documents(NamedTuple):
+class ClusterDocuments(NamedTuple):
     """The documents that a cluster is trained on."""
 
     indptr: np.ndarray  # sparse half: of the documents at `rows` alone if `own`, else of all
@@ -39,7 +39,7 @@ class Documents(NamedTuple):
     weights: np.ndarray
 
 
-class Targets(NamedTuple):
+class ClusterTargets(NamedTuple):
     """Signs and costs of each document's labels, see `set_targets`."""
 
     slots: np.ndarray
@@ -329,7 +329,7 @@ def train_cluster(
         columns = numbers.size
         own_ptr, own_indices, own_data = indptr, indices, data
 
-    documents = Documents(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
+    documents = ClusterDocuments(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
     settings = (columns, bias, loss, tolerance)
     dense_columns = dense.shape[1]
     children = last_child - first_child
@@ -354,7 +354,7 @@ def train_cluster(
             signs,
             costs,
         )
-        targets = Targets(slots, signs, costs)
+        targets = ClusterTargets(slots, signs, costs)
         state = seed + first
         # Only the innermost loops are compiled once per width.
         if width == 16:

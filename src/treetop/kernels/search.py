@@ -1,6 +1,6 @@
 """Beam search from the root to the labels, one document at a time.
 
-Weights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
+SearchWeights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
 and for each the children and values, or a full vector of values where most children have one.
 A document's features are looked up once for the whole search; what a level needs of a row follows
 what the level above needed. Nodes are numbered through all levels; the children of node n are the
@@ -217,7 +217,7 @@ def mark_candidates(candidates, start, end, parent_of, visited, mark):
             node = parent_of[node]
 
 
-class Documents(NamedTuple):
+class DocumentRows(NamedTuple):
     """Rows of both halves."""
 
     indptr: np.ndarray
@@ -226,7 +226,7 @@ class Documents(NamedTuple):
     dense: np.ndarray
 
 
-class Weights(NamedTuple):
+class SearchWeights(NamedTuple):
     """All weights, and the tree they belong to: see `weight_types`."""
 
     row_ptr: np.ndarray
@@ -396,8 +396,8 @@ def search(
     room = longest * max(beam, 1) + 1
     hit_entry, hit_at = np.empty(room, np.int32), np.empty(room, np.int32)
     hit_x = np.empty(room, np.float32)
-    documents = Documents(indptr, indices, data, dense)
-    weights = Weights(
+    documents = DocumentRows(indptr, indices, data, dense)
+    weights = SearchWeights(
         row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
     )
     levels, widths, transforms = (first_level, depth), (beam, top, stride), (kind, power, combine)

@@ -23,18 +23,22 @@ WORKER = "from treetop.kernels.warming import work; work()"
 
 
 def warm_up(
-    kernels: Sequence[Kernel], processes: int | None = None, report: Reporter | None = None
+    kernels: Sequence[Kernel] | None = None,
+    processes: int | None = None,
+    report: Reporter | None = None,
 ) -> int:
-    """Compile `kernels`, or load those on disk; returns how many had to be compiled.
+    """Compile the kernels that are not on disk yet; return how many there were.
 
-    `processes`: how many to use, this one included; by default one per core. `report` shows a step
-    if there is anything to compile.
+    By default `kernels` are those of training and prediction, without those that few users need, and
+    `processes`, this one included, one per core. `report` shows a step if there is anything to do.
     """
+    if kernels is None:
+        kernels = [kernel for kernel in all_kernels() if kernel.use]
     missing = [kernel for kernel in kernels if not kernel.ready and not kernel.on_disk]
     if missing:
         advance = (report or Reporter()).step("compiling (first run only)", len(missing))
         compile_missing(missing, thread_count(processes), advance)
-    for kernel in kernels:
+    for kernel in missing:
         kernel.compile()
     return len(missing)
 
@@ -44,7 +48,9 @@ def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[],
     if not all(kernel.dispatcher._cache.is_writable for kernel in kernels):
         processes = 1  # what a worker compiles could not be handed over
     queue = deque(sorted(kernels, key=lambda kernel: -kernel.size))
-    crew = [Worker(queue, advance) for _ in range(min(processes, len(kernels), MOST_PROCESSES) - 1)]
+    crew = [
+        CompilerProcess(queue, advance) for _ in range(min(processes, len(kernels), MOST_PROCESSES) - 1)
+    ]
     try:
         while queue:
             queue.popleft().compile()
@@ -57,7 +63,7 @@ def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[],
             worker.process.wait()
 
 
-class Worker:
+class CompilerProcess:
     """A process that compiles kernels, and the thread that hands them over one at a time."""
 
     def __init__(self, queue: deque[Kernel], advance: Callable[[], Any]) -> None:

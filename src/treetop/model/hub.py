@@ -149,7 +149,7 @@ class HubMixin:
         --------
         >>> model.push_to_hub("user/model", private=True)  # doctest: +SKIP
         """
-        with hub_errors(name):
+        with model_errors(name):
             return hub_model()(self.save).push_to_hub(name, **options)
 
 
@@ -157,13 +157,13 @@ def fetch(name: str | Path, **options: Unpack[DownloadOptions]) -> Path:
     """Download a model from the Hub, unless `name` is a folder, and return its folder."""
     if Path(name).is_dir():
         return Path(name)
-    with hub_errors(str(name)):
+    with model_errors(str(name)):
         folder: Path = hub_model().from_pretrained(str(name), **options).folder
         return folder
 
 
 @contextmanager
-def hub_errors(name: str) -> Iterator[None]:
+def model_errors(name: str) -> Iterator[None]:
     """Turn errors of huggingface_hub into a `TreetopError` of one line."""
     try:
         yield

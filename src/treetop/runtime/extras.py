@@ -24,7 +24,6 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "onnx": ("onnxruntime", "tokenizers"),
     "onnx-export": ("onnx", "onnxscript"),
     "tensorboard": ("tensorboard",),
-    "demo": ("bioregistry",),
     "all": (),
 }
 # On Linux, torch from PyPI depends on CUDA: several gigabytes that are useless without a GPU.

@@ -1,1 +1,48 @@
-"""Training of a model, stage by stage."""
+"""Everything between a call of `fit` and the model it leaves.
+
+The names that estimators use are imported on first use, since prediction needs none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treetop.training.documents import TrainingDocuments, counted_rows, read_documents
+    from treetop.training.failures import with_fallback
+    from treetop.training.forest import train_forest
+    from treetop.training.inputs import check_rows, read_labels, read_weights
+    from treetop.training.learned import learned_model
+    from treetop.training.run import check_run
+    from treetop.training.stages import Training
+
+__all__ = [
+    "Training",
+    "TrainingDocuments",
+    "check_rows",
+    "check_run",
+    "counted_rows",
+    "learned_model",
+    "read_documents",
+    "read_labels",
+    "read_weights",
+    "train_forest",
+    "with_fallback",
+]
+_MODULES = {
+    "documents": ("TrainingDocuments", "counted_rows", "read_documents"),
+    "failures": ("with_fallback",),
+    "forest": ("train_forest",),
+    "inputs": ("check_rows", "read_labels", "read_weights"),
+    "learned": ("learned_model",),
+    "run": ("check_run",),
+    "stages": ("Training",),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"treetop.training.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'treetop.training' has no attribute {name!r}")
