@@ -78,6 +78,8 @@ docs: $(VENV)/.dev
 	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_commands.py
 	$(BIN)/python docs/pictures.py
+	$(BIN)/python docs/blocks.py
+	$(BIN)/python docs/notebook.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-wheel dist build .pytest_cache .mypy_cache .ruff_cache

@@ -75,6 +75,8 @@ def main():
         "| --- | --- |",
         *(f"| {name} | {result} |" for name, result in rows(results["linear"], results["minilm"])),
         "",
+        "Next: [serve a model](howto/serve.md), or [deploy it](deploy.md).",
+        "",
     ]
     (ROOT / "docs" / "service.md").write_text("\n".join(lines), "utf-8")
 

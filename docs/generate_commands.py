@@ -67,6 +67,7 @@ def document() -> str:
             inner = getattr(command, "commands", {None: command})
             for sub, described in inner.items():
                 lines += section(described, " ".join(filter(None, ("treetop", name, sub))))
+    lines.append("Next: [all settings](../settings.md), or [the tutorial](../tutorial.md).")
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -83,6 +83,7 @@ def document() -> str:
         lines.append(
             f"| `{name}` | {preset['model']} | {preset['about']} | {listed or 'the defaults'} |"
         )
+    lines += ["", "Next: [choose a model](howto/choose.md), or [the method](method.md)."]
     return "\n".join(lines) + "\n"
 
 

@@ -34,36 +34,6 @@ blocks = script("blocks")
 PAGES = blocks.PAGES
 # Its blocks are synopses, generated from the commands.
 GENERATED = {"commands"}
-# Pages whose blocks have no markers yet, and pages that do not end with links yet.
-# Take a page off a list once it does: the test says when.
-UNMARKED = {
-    "annif",
-    "encoders",
-    "hub",
-    "onnx",
-    "pecos",
-    "resume",
-    "serve",
-}
-WITHOUT_NEXT = {
-    "annif",
-    "benchmarks",
-    "commands",
-    "formats",
-    "hub",
-    "method",
-    "onnx",
-    "pecos",
-    "python",
-    "resume",
-    "scikit-learn",
-    "serve",
-    "service",
-    "settings",
-    "smaller",
-    "studies",
-    "transformer",
-}
 
 
 def named(page):
@@ -108,8 +78,6 @@ def test_every_block_runs_or_says_why_not(page):
     unmarked = [block.place for block in blocks.blocks_of(page) if not block.is_known]
     if page.stem in GENERATED:
         assert {block.language for block in blocks.blocks_of(page)} == {"text"}
-    elif page.stem in UNMARKED:
-        assert unmarked, f"{named(page)} is marked now: take it off the list UNMARKED"
     else:
         assert not unmarked, f"mark these blocks as the docstring of docs/blocks.py says: {unmarked}"
 
@@ -222,10 +190,7 @@ def test_links_between_pages_lead_somewhere():
 def test_every_page_ends_with_where_to_go_next(page):
     last = page.read_text("utf-8").rstrip().split("\n\n")[-1]
     leads_on = re.search(r"\]\([\w./-]+\.(md|ipynb)[)#]", last) is not None
-    if page.stem in WITHOUT_NEXT:
-        assert not leads_on, f"{named(page)} leads on now: take it off the list WITHOUT_NEXT"
-    else:
-        assert leads_on, f"{named(page)} must end with links to the pages to read next"
+    assert leads_on, f"{named(page)} must end with links to the pages to read next"
 
 
 # Names and figures
