@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from treetop import XRLinear
 from treetop.cli.work import evaluate_split
 from treetop.data import Split
 
@@ -34,3 +35,14 @@ def test_excluded_pairs_count_neither_as_predicted_nor_as_true(model):
     result = evaluate_split(model, Split(["x", "y"], None, None, Y, excluded), names, (1,))
     assert result["P@1"] == 1.0
     assert result["R@1"] == 1.0
+
+
+def test_a_threshold_counts_all_labels_that_reach_it():
+    """Not only the ten best, which are enough for the other metrics."""
+    names = [f"label {number}" for number in range(40)]
+    texts = ["red apple", "green pear"] * 10
+    labels = [names] * 20
+    model = XRLinear(threads=1).fit(texts, labels)
+    lowest = min(score for _, score in model.predict(texts[:1], 40)[0])
+    result = evaluate_split(model, Split(texts, labels), None, threshold=lowest / 2)
+    assert result[f"micro_f1>={lowest / 2:g}"] == 1.0

@@ -95,7 +95,7 @@ def test_pecos_folder(tmp_path, rng):
         ({"train__txt": "1 3 2\n0 7:1\n"}, "", "train.txt:2: feature 7: the header allows 0 to 2"),
         ({"train__txt": "1 3 2\n0 1:nan\n"}, "", "train.txt:2: a value is NaN"),
         ({"Y__trn__npz": b"junk"}, "", "Y.trn.npz: not a sparse matrix"),
-        ({"picture__png": b"\x89PNG"}, "", "format not recognized; supported are"),
+        ({"picture__png": b"\x89PNG"}, "", "format not recognized: `treetop data formats` lists"),
         ({}, "absent", "absent: no such file or folder"),
     ],
 )

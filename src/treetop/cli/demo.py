@@ -131,8 +131,8 @@ def check_demo(options: DemoOptions) -> None:
         require("the web page and the HTTP API", "serve", "fastapi", "uvicorn", "httptools")
     for module in () if options.linear or options.export else ENCODER_MODULES:
         if importlib.util.find_spec(module) is None:
-            error = missing("text encoders", "minilm", ModuleNotFoundError(name=module))
-            raise TreetopError(f"{error}; or train without one: treetop demo --linear")
+            error = ModuleNotFoundError(name=module)
+            raise missing("text encoders", "minilm", error, "run treetop demo --linear")
 
 
 def variants_of(options: DemoOptions) -> Iterator[str]:

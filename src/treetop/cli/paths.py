@@ -19,8 +19,7 @@ def read_data(
     """Read a data set as a stage of its own, and note what was detected."""
     report.step("reading data")
     dataset = open_data(path, text_column, labels_column)
-    # `detected` also names columns and separators, where the reader provides it.
-    detected = getattr(dataset, "detected", dataset.format)
+    detected = dataset.detected
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
     report.note(f"{path}: {detected}; documents: {sizes}")
     return dataset

@@ -179,18 +179,35 @@ def evaluate_split(
     names: list[str] | None,
     k: tuple[int, ...] = (1, 3, 5, 10),
     report: Reporter | None = None,
+    threshold: float | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Every metric of an estimator on a split; labels unknown to it count as missed."""
-    labels = split.named_labels(names)
-    if split.excluded is None:
-        scores = predict_in_chunks(estimator, split, max(k), report)
-    else:
-        most = int(np.diff(split.excluded.indptr).max(initial=0))
-        scores = predict_in_chunks(estimator, split, max(k) + most, report)
+    """Every metric of an estimator on a split; labels unknown to it count as missed.
+
+    With `threshold`, as many labels are predicted as reach it.
+    """
+    labels, depth = split.named_labels(names), max(k)
+    if split.excluded is not None:
+        depth += int(np.diff(split.excluded.indptr).max(initial=0))
+    scores = predict_in_chunks(estimator, split, depth, report)
+    while threshold is not None and is_cut_off(scores, depth, threshold):
+        depth *= 4
+        scores = predict_in_chunks(estimator, split, depth, report)
+    if split.excluded is not None:
         excluded = Split(None, None, None, split.excluded).named_labels(names)
         labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
-    return metrics.evaluate(labels, scores, k, **metrics.known_labels(estimator), **options)
+    known = metrics.known_labels(estimator)
+    return metrics.evaluate(labels, scores, k, threshold=threshold, **known, **options)
+
+
+def is_cut_off(scores: sp.csr_matrix, depth: int, threshold: float) -> bool:
+    """Whether a document may have labels that reach the threshold beyond its `depth` best."""
+    if depth >= scores.shape[1]:
+        return False
+    counts = np.diff(scores.indptr)
+    lowest = np.full(scores.shape[0], np.inf)
+    np.minimum.at(lowest, np.repeat(np.arange(scores.shape[0]), counts), scores.data)
+    return bool((lowest[counts >= depth] >= threshold).any())
 
 
 def predict_in_chunks(

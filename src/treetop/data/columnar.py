@@ -75,7 +75,7 @@ def read_record_batches(files: list[Path], columns: Columns) -> Table:
             if labels is not None:
                 fields += with_class_names(batch.schema, labels, batch.column(labels).to_pylist())
     if not texts:
-        raise TreetopError(f"{files[0] if files else 'the folder'}: no records")
+        raise TreetopError(f"{files[0] if files else 'the folder'}: no records: add at least one")
     if len(fields) < len(texts):  # not every file has labels
         return Table(texts, None, text, None)
     return Table(texts, fields, text, labels)

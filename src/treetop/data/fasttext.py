@@ -55,7 +55,7 @@ def read_labelled_lines(path: Path, required: bool) -> Split:
         texts.append(text)
         labels.append(list(dict.fromkeys(words)))
     if not texts:
-        raise TreetopError(f"{path}: empty file")
+        raise TreetopError(f"{path}: empty file: add at least one document")
     if not any(labels):
         if required:
             raise TreetopError(f"{path}:1: no line begins with {PREFIX}")

@@ -79,7 +79,7 @@ def read_records(path: Path, labels: int | None) -> Split:
         values += relevance
         ends.append(len(ids))
     if not texts:
-        raise TreetopError(f"{path}: no records")
+        raise TreetopError(f"{path}: no records: add at least one")
     width = labels if labels is not None else max(ids, default=-1) + 1
     cells = (np.array(values, np.float32), np.array(ids, np.int64), np.array(ends))
     return Split(texts, None, None, clean_labels(sp.csr_matrix(cells, shape=(len(texts), width))))

@@ -58,7 +58,7 @@ def read_libsvm(path: Path) -> Split:
     """Read features and labels of one file."""
     rows = without_empty(read_rows(path, with_labels=True, header=False))
     if not rows.label_ends.size:
-        raise TreetopError(f"{path}: empty file")
+        raise TreetopError(f"{path}: empty file: add at least one document")
     return Split(None, None, features_in(path, rows), labels_in(path, rows))
 
 

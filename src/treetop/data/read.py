@@ -39,10 +39,9 @@ def open_data(
     if path.is_file():
         with open_bytes(path) as file:
             if not read_block(file, path, 1, size=1):
-                raise TreetopError(f"{path}: empty file")
+                raise TreetopError(f"{path}: empty file: add at least one document")
     for form in (textlines, *FORMATS) if textlines.is_certain(path) else FORMATS:
         if form.matches(path):
             dataset: Dataset = form.read(path, columns)
             return dataset
-    known = "; ".join(form.ABOUT for form in FORMATS)
-    raise TreetopError(f"{path}: format not recognized; supported are {known}")
+    raise TreetopError(f"{path}: format not recognized: `treetop data formats` lists the known ones")

@@ -102,7 +102,7 @@ def read_table(path: Path, columns: Columns) -> Table:
     delimiter = None if is_json(path) else delimiter_of(path, columns)
     records = list(json_records(path) if delimiter is None else csv_records(path, delimiter))
     if not records:
-        raise TreetopError(f"{path}: no records")
+        raise TreetopError(f"{path}: no records: add at least one")
     names = list(dict.fromkeys(name for _, record in records for name in record))
     text, labels = choose_columns(path, names, columns)
     texts = [text_in(path, number, record, text) for number, record in records]
@@ -163,14 +163,15 @@ def csv_records(path: Path, delimiter: str) -> Iterator[tuple[int, Record]]:
     try:
         header = next(reader, None)
         if header is None:
-            raise TreetopError(f"{path}: empty file")
+            raise TreetopError(f"{path}: empty file: add at least one document")
         header[0] = header[0].removeprefix("\ufeff")
         for row in reader:
             if not row:
                 continue  # an empty line
             if len(row) != len(header):
                 raise TreetopError(
-                    f"{path}:{reader.line_num}: {len(row)} fields, but the header has {len(header)}"
+                    f"{path}:{reader.line_num}: {len(row)} fields, but the header has "
+                    f"{len(header)}: quote fields that contain the delimiter"
                 )
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
@@ -185,7 +186,9 @@ def json_records(path: Path) -> Iterator[tuple[int, Record]]:
         try:
             record = json.loads(line)
         except ValueError as error:
-            raise TreetopError(f"{path}:{number}: not valid JSON ({error})") from None
+            raise TreetopError(
+                f"{path}:{number}: not valid JSON ({error}): write one object per line"
+            ) from None
         if not isinstance(record, dict):
             raise TreetopError(f"{path}:{number}: expected a JSON object")
         yield number, record

@@ -43,14 +43,14 @@ def read_text_lines(texts_file: Path, labels_file: Path | None, separator: str |
     """Read one split, unlabelled without a file of labels; separator None means any whitespace."""
     texts = list(lines_of(texts_file))
     if not texts:
-        raise TreetopError(f"{texts_file}: empty file")
+        raise TreetopError(f"{texts_file}: empty file: add at least one document")
     if labels_file is None:
         return Split(texts, None)
     labels = [split_labels(line, separator) for line in lines_of(labels_file)]
     if len(labels) != len(texts):
         raise TreetopError(
             f"{labels_file}: {len(labels):,} lines of labels, but {texts_file.name} has {len(texts):,} "
-            "documents: both must have one line per document"
+            "documents: leave an empty line for a document without labels"
         )
     return Split(texts, labels)
 

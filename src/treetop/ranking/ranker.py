@@ -107,11 +107,12 @@ def train_ranker(
     report: Reporter | None = None,
     weights: np.ndarray | None = None,
     head: LabelWeights | None = None,
+    title: str = "",
 ) -> Ranker:
     """Run the second loop of Algorithm 2: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
 
     `weights` are the weights of the documents; None: all 1. `head` is another linear score of each
-    label, whose share of the final score is `head_share`.
+    label, whose share of the final score is `head_share`. `title` begins the names of reported steps.
     """
     settings = auto.for_depth(settings, tree.depth)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
@@ -127,7 +128,7 @@ def train_ranker(
             seed=seed + level,
             threads=threads,
             report=report or Reporter(),
-            name=f"ranker, level {level} of {tree.depth}",
+            name=f"{title}ranker, level {level} of {tree.depth}",
             document_weights=weights,
         )
         if level == tree.depth and head is not None:

@@ -20,37 +20,37 @@ class Runtime:
     """
 
     threads: int | None = documented(
-        None, "number of CPU threads; null uses all available cores", at_least=1
+        None, "Number of CPU threads; null uses all available cores.", at_least=1
     )
     device: str = documented(
         "auto",
-        "device of the encoder: auto (a GPU if available), cpu, cuda, cuda:1 or mps",
+        "Device of the encoder: auto (a GPU if available), cpu, cuda, cuda:1 or mps.",
     )
     precision: str = documented(
         "auto",
-        "floating-point type of the encoder: fp32, bf16, or auto (bf16 on devices with native support)",
+        "Floating-point type of the encoder: fp32, bf16, or auto (bf16 where the device supports it).",
         choices=("auto", "fp32", "bf16"),
     )
     cuda_graphs: bool = documented(
         True,
-        "replay training steps as CUDA graphs, which keeps a GPU busy with small encoders",
+        "Replay training steps as CUDA graphs, which keeps a GPU busy with small encoders.",
     )
     fused_layers: bool = documented(
         True,
-        "on a GPU, compute gradients of layer norms and biases with Triton if installed",
+        "On a GPU, compute gradients of layer norms and biases with Triton if installed.",
     )
-    fallback: bool = documented(False, "continue training on the CPU if the GPU fails")
+    fallback: bool = documented(False, "Continue training on the CPU if the GPU fails.")
     checkpoint_minutes: float = documented(
-        5.0, "minutes between checkpoints; only runs with a folder write checkpoints", above=0
+        5.0, "Minutes between checkpoints; only runs with a folder write checkpoints.", above=0
     )
-    tensorboard: str | None = documented(None, "folder for TensorBoard logs; null writes none")
+    tensorboard: str | None = documented(None, "Folder for TensorBoard logs; null writes none.")
     verbose: bool | int = documented(
         False,
-        "show the progress of training: in a notebook, on a terminal, or as lines of text",
+        "Show the progress of training: in a notebook, on a terminal, or as lines of text.",
         at_least=0,
     )
-    processes: int = documented(1, "number of training processes; so far only 1", at_least=1)
-    cluster: str | None = documented(None, "address of a cluster to train on; so far only null")
+    processes: int = documented(1, "Number of training processes; so far only 1.", at_least=1)
+    cluster: str | None = documented(None, "Address of a cluster to train on; so far only null.")
     reporter: Reporter = field(default_factory=Reporter, compare=False)
 
     def __post_init__(self) -> None:

@@ -27,6 +27,7 @@ FOREIGN = {
     "max_length": "max_seq_length truncate_length",
     "ngrams": "ngram_range wordNgrams analyzer",
     "trees": "n_estimators n_trees",
+    "tree": "max_depth depth",
     "beam": "beam_size only_topk",
     "leaf": "max_leaf_size",
     "branching": "nr_splits arity",
@@ -75,5 +76,5 @@ def unknown_name(name: str, known: Iterable[str]) -> TreetopError:
     suggestion = ELSEWHERE.get(name)
     if suggestion not in known:
         suggestion = next(iter(difflib.get_close_matches(name, known, 1, 0.6)), None)
-    hint = f": did you mean {suggestion!r}?" if suggestion else ""
+    hint = f": did you mean {suggestion!r}?" if suggestion else ": `treetop settings` lists all"
     return TreetopError(f"unknown setting {name!r}{hint}")

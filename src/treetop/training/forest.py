@@ -55,12 +55,13 @@ def train_forest(
     def train(number: int, _: np.ndarray) -> Ranker:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
+        title = f"tree {number + 1} of {count}, " if count > 1 else ""
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
         own_tree, Z = tree, shared_Z
         if own_tree is None:
             if Z is None:
-                reporter.step("label tree")
+                reporter.step(f"{title}label tree")
                 Z = label_features(seen, Y, weights, settings, own_threads)
             own_tree = build_tree(Z, settings, seed, own_threads)
         ranker = train_ranker(
@@ -73,6 +74,7 @@ def train_forest(
             report=reporter,
             weights=weights,
             head=head,
+            title=title,
         )
         if view is None:
             return ranker

@@ -54,7 +54,9 @@ def kind_of(name: str) -> str:
 def settings_of(name: str, kind: str | None = None) -> dict[str, Any]:
     """Return the settings of a preset, including those of the preset it is based on."""
     if kind is not None and kind_of(name) != kind:
-        raise TreetopError(f"preset {name!r} is for {kind_of(name)}, not for {kind}")
+        raise TreetopError(
+            f"preset {name!r} is for {kind_of(name)}, not for {kind}: see `treetop presets`"
+        )
     preset = read_preset(name)
     inherited = settings_of(preset["like"]) if "like" in preset else {}
     return {**inherited, **renamed(preset["settings"])}
