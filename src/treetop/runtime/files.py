@@ -39,7 +39,7 @@ def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[An
     part = part_of(path)
     try:
         if path.exists() and not path.is_file():
-            raise TreetopError(f"{path}: cannot be written (not a regular file)")
+            raise TreetopError(f"{path}: cannot be written (not a regular file): choose another path")
         part.unlink(missing_ok=True)  # of a process that was killed
         with part.open(mode.replace("w", "x"), encoding=None if "b" in mode else "utf-8") as file:
             yield file
@@ -79,7 +79,16 @@ def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pa
 
 def unwritable(path: Path, error: OSError) -> TreetopError:
     """Return the error to raise for a file or folder that cannot be written."""
-    return TreetopError(f"{path}: cannot be written ({error.strerror or error})")
+    step = "choose another path"
+    if isinstance(error, FileNotFoundError):
+        step = f"create {nearest_missing(path)} or {step}"
+    return TreetopError(f"{path}: cannot be written ({error.strerror or error}): {step}")
+
+
+def nearest_missing(path: Path) -> Path:
+    """Return the first folder on the way to `path` that does not exist."""
+    missing = [folder for folder in path.parents if not folder.exists()]
+    return missing[-1] if missing else path.parent
 
 
 def flush(path: Path) -> None:

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from treetop.errors import TreetopError
+from treetop.runtime.files import unwritable
 from treetop.serve.errors import RequestError
 
 MAX_BYTES = 1 << 30
@@ -23,7 +23,7 @@ class Journal:
             with path.open("ab"):
                 pass
         except OSError as error:
-            raise TreetopError(f"{path}: cannot be written ({error.strerror})") from None
+            raise unwritable(path, error) from None
 
     def add(self, text: str, labels: list[str], rejected: list[str]) -> None:
         """Append a decision; answers 507 if the file or the disk is full."""
