@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from treetop.data import open_data
+from treetop.data import Split, open_data
 from treetop.errors import TreetopError
 
 
@@ -188,3 +188,11 @@ def test_a_csv_of_unknown_columns_lists_them_and_names_the_option(tmp_path):
         f"{tmp_path / 'a.csv'}: which column holds the text? Its columns are eins, zwei: "
         "choose one with --text-column"
     )
+
+
+def test_a_data_set_is_printed_on_one_line(tmp_path):
+    (tmp_path / "a.csv").write_text("text,labels\nred apple,red;fruit\ngreen pear,green;fruit\n")
+    data = open_data(tmp_path / "a.csv")
+    assert repr(data) == f"Dataset({data.detected}: train=Split(2 texts))"
+    matrix = sp.csr_matrix(np.ones((3, 4), np.float32))
+    assert repr(Split(None, None, X=matrix)) == "Split(3 rows of 4 features, no labels)"

@@ -57,6 +57,10 @@ class Split:
     def __len__(self) -> int:
         return len(self.texts) if self.texts is not None else int(self.X.shape[0])  # type: ignore[union-attr]
 
+    def __repr__(self) -> str:
+        kind = "texts" if self.texts is not None else f"rows of {self.X.shape[1]:,} features"  # type: ignore[union-attr]
+        return f"Split({len(self):,} {kind}{'' if self.has_labels else ', no labels'})"
+
     def named_labels(self, names: Sequence[str] | None) -> list[list[str]]:
         """Labels as lists of names; columns of a matrix without `names` are named by their numbers."""
         if self.labels is not None:
@@ -81,6 +85,10 @@ class Dataset:
     label_names: list[str] | None = None
     label_texts: list[str] | None = None
     detail: str = ""
+
+    def __repr__(self) -> str:
+        splits = ", ".join(f"{name}={split!r}" for name, split in self.splits.items())
+        return f"Dataset({self.detected}: {splits})"
 
     @property
     def detected(self) -> str:
