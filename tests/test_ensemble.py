@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.ranking.combining import average, best_of, combined, ranked_labels, worth
+from treetop.ranking.combining import best_of, combined, ranked_labels, worth
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
@@ -28,11 +28,20 @@ def test_score_functions_on_a_hand_computed_example():
 
 
 def test_weighted_mean_on_a_hand_computed_example():
-    a = sp.csr_matrix(np.array([[0.9, 0.2, 0.0]]))
-    b = sp.csr_matrix(np.array([[0.1, 0.6, 0.3]]))
+    a = sp.csr_matrix(([0.9, 0.2, 0.0], [0, 1, 2], [0, 3]), shape=(1, 4))
+    b = sp.csr_matrix(([0.1, 0.6, 0.3], [0, 1, 2], [0, 3]), shape=(1, 4))
     scores = combined([a, b], [1, 3], "average", 2)
     np.testing.assert_array_equal(scores.indices, [1, 0])
     np.testing.assert_allclose(scores.data, [0.5, 0.3], rtol=1e-6)
+
+
+def test_a_missing_score_is_not_zero():
+    """Raw scores and logarithms are negative: a label that one member lacks would win with a 0."""
+    a = sp.csr_matrix(([-2.0, -3.0], [0, 1], [0, 2]), shape=(1, 3))
+    b = sp.csr_matrix(([-1.0, 0.0], [0, 2], [0, 2]), shape=(1, 3))
+    scores = combined([a, b], [1, 1], "average", 3)
+    np.testing.assert_array_equal(scores.indices, [2, 0, 1])
+    np.testing.assert_allclose(scores.data, [0.0, -1.5, -3.0])
 
 
 def test_best_of_equals_a_full_sort(rng):
@@ -42,7 +51,9 @@ def test_best_of_equals_a_full_sort(rng):
         ranked = best.indices[best.indptr[row] : best.indptr[row + 1]]
         expected = [label for label in np.argsort(-dense, kind="stable") if dense[label] > 0][:4]
         assert ranked.tolist() == expected
-    assert average([scores, scores], 4).nnz == best.nnz
+    twice = combined([scores, scores], [1, 1], "average", 4)
+    np.testing.assert_array_equal(twice.indices, best.indices)
+    np.testing.assert_allclose(twice.data, best.data)
 
 
 def test_ties_go_to_the_lower_label_and_short_rows_are_padded():

@@ -100,8 +100,8 @@ def members_of(model: Predictor, X: Any, neighbours: int, weight: float = 1.0) -
 def explain_label(members: Sequence[Member], text: str | None, label: int, words: int) -> Explanation:
     """Explain the score of one label.
 
-    Trees in which beam search does not reach the label count 0, in the score and in its parts. If it
-    reaches the label in none, the parts are those of all trees.
+    Scores and parts are means over all trees. A label that beam search reaches in none of them is not
+    predicted: its score is 0, and the parts are those it would have had.
     """
     traced = [paths_of(member, label) for member in members]
     reached = any(one.path.reached for paths in traced for one in paths)
@@ -109,12 +109,11 @@ def explain_label(members: Sequence[Member], text: str | None, label: int, words
     for member, paths in zip(members, traced, strict=True):
         values = np.zeros(member.X.sparse.indices.size)
         for one in paths:
-            score += one.weight * one.path.score * one.path.reached
-            if one.path.reached or not reached:
-                raw_score += one.weight * one.path.raw_score
-                encoder += one.weight * one.encoder
-                bias += one.weight * one.bias
-                values += one.weight * one.words
+            score += one.weight * one.path.score * reached
+            raw_score += one.weight * one.path.raw_score
+            encoder += one.weight * one.encoder
+            bias += one.weight * one.bias
+            values += one.weight * one.words
         add_contributions(grams, member, text, values)
     largest = grams.largest(text, words)
     return Explanation(

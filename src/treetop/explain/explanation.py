@@ -40,7 +40,7 @@ class Path:
 
     `raw_score` is the sum of the raw scores that count: of all nodes, or of the last one only if
     `transform` is ``identity``. A tree in which beam search does not reach the label (`reached` is
-    False) counts 0.
+    False) counts too, if it is reached in another one.
     """
 
     score: float
@@ -72,9 +72,8 @@ class Explanation:
 
     `words`, `other_words`, `encoder` and `bias` add up to `raw_score`: the mean over the trees of the
     raw scores on the path to the label, or the weighted mean over the members of an ensemble. The score
-    transform makes `score` of the raw scores. A tree that beam search does not reach the label in
-    counts 0 in all of them. If it reaches the label in no tree, `reached` is False, `score` is 0, and
-    the parts are those of the score that the label would have had.
+    transform makes `score` of the raw scores. If beam search reaches the label in no tree, `reached` is
+    False, the label is not predicted, `score` is 0, and the parts are those it would have had.
     """
 
     label: str
@@ -147,7 +146,7 @@ def path_lines(path: Path, number: int, count: int) -> list[str]:
     if path.is_flat:
         name = "one-versus-all" if count == 1 else f"one-versus-all model {number}"
         return [f"  {name}: {path.transform}({path.raw_score:+.3f}) = {path.score:.4f}"]
-    reached = "" if path.reached else " (not reached by beam search: counts 0)"
+    reached = "" if path.reached else " (not reached by beam search)"
     lines = [f"  tree {number}: {path.transform} score {path.score:.4f}{reached}"]
     for node in path.nodes:
         below = ", ".join(node.labels)

@@ -29,7 +29,7 @@ row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
 weight_types = (*row_types, const(f4), const(f4), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
 start_types = (const(i8), const(i8), const(f4))
-result_types = (array(i8, 2), array(f4, 2), array(i8))
+result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
 
 
 @helper
@@ -273,19 +273,36 @@ def start_row(row, documents, weights, places, ends):
 
 
 @helper
-def search_row(row, documents, weights, levels, widths, transforms, allowed, visited, found, beam):
+def search_row(
+    row,
+    documents,
+    weights,
+    levels,
+    widths,
+    transforms,
+    allowed,
+    visited,
+    found,
+    beam,
+    out_nodes,
+    out_scores,
+):
     """Search for one document from the `found` nodes of the first of `levels` in `beam`.
 
-    `visited` is empty unless the document may reach only the nodes marked there. Fills `beam.nodes`
-    and `beam.scores`, best first; returns how many.
+    `visited` is empty unless the document may reach only the nodes marked there. Fills `out_nodes` and
+    `out_scores`: best first, or with `widths` for all nodes of the last level, in ascending order.
+    Returns how many, and a bound that no node below a node that left the beam exceeds.
     """
     first_level, depth = levels
-    beam_width, top, stride = widths
+    beam_width, top, stride, whole = widths
     kind, power, combine = transforms
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
     nodes, scores, clusters, counts = beam.nodes, beam.scores, beam.clusters, beam.counts
     start, size = start_row(row, documents, weights, beam.places, beam.ends)
+    bound = -np.float32(np.inf)
     for level in range(first_level, depth):
+        last_level = level == depth - 1
+        listed = last_level and whole
         sort_beam(nodes, scores, found)
         for at in range(found):
             cluster = nodes[at] + 1
@@ -308,7 +325,7 @@ def search_row(row, documents, weights, levels, widths, transforms, allowed, vis
             beam.hit_x,
         )
         add_weights(np.int64(hits), beam, stride, weights)
-        width = top if level == depth - 1 else beam_width
+        width = top if last_level else beam_width
         count = 0
         for at in range(found):
             cluster = clusters[at]
@@ -324,16 +341,27 @@ def search_row(row, documents, weights, levels, widths, transforms, allowed, vis
                     continue
                 worth = transform(raw[at * stride + node - first], kind, power)
                 score = above + np.float32(worth)
-                count = keep_best(node, score, beam.best_nodes, beam.best_scores, count, width)
+                if listed:
+                    out_nodes[count], out_scores[count] = node, score
+                    count += 1
+                else:
+                    count = keep_best(node, score, beam.best_nodes, beam.best_scores, count, width)
+        if last_level:
+            for at in range(0 if whole else count):
+                out_nodes[at], out_scores[at] = beam.best_nodes[at], beam.best_scores[at]
+            return count, bound
+        if count == width:  # others may have been dropped
+            worst = beam.best_scores[count - 1] if combine == ADD else np.float32(np.inf)
+            bound = max(bound, worst)
         for at in range(count):
             nodes[at], scores[at] = beam.best_nodes[at], beam.best_scores[at]
         found = count
-    return found
+    return 0, bound
 
 
 @kernel(
     void(
-        *hybrid, i8, i8, *weight_types, *[i8] * 8, *limit_types, *start_types, *result_types, array(u1)
+        *hybrid, i8, i8, *weight_types, *[i8] * 9, *limit_types, *start_types, *result_types, array(u1)
     ),
     use=PREDICTION,
 )
@@ -357,6 +385,7 @@ def search(
     depth,
     beam,
     top,
+    whole,
     largest,
     kind,
     power,
@@ -371,16 +400,21 @@ def search(
     out_nodes,
     out_scores,
     out_counts,
+    out_bounds,
     cancel,
 ):
     """The best `top` nodes of level `depth` for documents `first_row` to `last_row`.
 
+    With `whole` all nodes of that level below the final beam, unsorted; there are at most `top`.
+    `out_bounds` is what no other node below the documents' beams can exceed (-inf: there is none).
+
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
-    may be entered. With candidates (`candidate_ptr` not empty) a document reaches only its own nodes
-    of level `depth`. `largest` is the size of the largest cluster. A search begins at the root, or
-    (`start_ptr` not empty) at nodes of `first_level`, at most `beam` per document.
+    may be entered. With candidates (`candidate_ptr`, relative to `first_row`, not empty) a document
+    reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster.
+    A search begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most `beam`
+    per document.
     """
-    widest = max(beam, top)
+    widest = beam if whole else max(beam, top)
     nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
     best_nodes, best_scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
     clusters, counts = np.empty(widest, np.int64), np.empty(widest, np.int64)
@@ -400,7 +434,8 @@ def search(
     weights = SearchWeights(
         row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
     )
-    levels, widths, transforms = (first_level, depth), (beam, top, stride), (kind, power, combine)
+    levels, transforms = (first_level, depth), (kind, power, combine)
+    widths = (beam, top, stride, whole != 0)
     scratch = Beam(
         nodes,
         scores,
@@ -420,20 +455,31 @@ def search(
     for row in range(first_row, last_row):
         if cancel[0]:
             return
+        at_row = row - first_row
         if restricted:
-            mark_candidates(
-                candidates, candidate_ptr[row], candidate_ptr[row + 1], parent_of, visited, row + 1
-            )
+            first, last = candidate_ptr[at_row], candidate_ptr[at_row + 1]
+            if first == last:
+                out_counts[at_row], out_bounds[at_row] = 0, -np.inf
+                continue
+            mark_candidates(candidates, first, last, parent_of, visited, row + 1)
         nodes[0], scores[0], found = -1, 0.0, 1
         if start_ptr.size:
-            found = start_ptr[row + 1] - start_ptr[row]
+            first = start_ptr[at_row]
+            found = start_ptr[at_row + 1] - first
             for at in range(found):
-                nodes[at] = start_nodes[start_ptr[row] + at]
-                scores[at] = start_scores[start_ptr[row] + at]
-        found = search_row(
-            row, documents, weights, levels, widths, transforms, allowed, visited, found, scratch
+                nodes[at] = start_nodes[first + at]
+                scores[at] = start_scores[first + at]
+        out_counts[at_row], out_bounds[at_row] = search_row(
+            row,
+            documents,
+            weights,
+            levels,
+            widths,
+            transforms,
+            allowed,
+            visited,
+            found,
+            scratch,
+            out_nodes[at_row],
+            out_scores[at_row],
         )
-        for at in range(found):
-            out_nodes[row - first_row, at] = nodes[at]
-            out_scores[row - first_row, at] = scores[at]
-        out_counts[row - first_row] = found

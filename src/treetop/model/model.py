@@ -17,16 +17,17 @@ from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
-from treetop.ranking.combining import average, combined
+from treetop.ranking.combining import combined
+from treetop.ranking.pooling import best_of_trees
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays
 from treetop.settings.making import to_json
 from treetop.settings.schema import LinearSettings
 
-# Number of labels that each member of an ensemble (each tree of a model) ranks per label requested:
-# their lists differ towards the end. Trees of one model differ less than members of an ensemble.
-MEMBERS_LOOK_FURTHER, TREES_LOOK_FURTHER = 4, 2
+# Labels per document that each member of an ensemble contributes to the pool of candidates. It does not
+# depend on the number of labels requested, and neither does any score.
+CANDIDATES_PER_MEMBER = 100
 # The runtime of calls that do not give one.
 HERE = Runtime()
 # Class names of the kinds of models, for messages.
@@ -157,12 +158,10 @@ class Model:
             candidates, shape = sp.csr_matrix(candidates), (features.rows, len(self.classes))
             if candidates.shape != shape:
                 raise TreetopError(f"candidates have shape {candidates.shape}, expected {shape}")
-        top = k if len(self.rankers) == 1 else TREES_LOOK_FURTHER * k
-        parts = [
-            ranker.predict(features, top, runtime.thread_count, beam, allowed, candidates)
-            for ranker in self.rankers
-        ]
-        return parts[0] if len(parts) == 1 else average(parts, k)
+        rankers, threads = self.rankers, runtime.thread_count
+        if len(rankers) == 1:
+            return rankers[0].predict(features, k, threads, beam, allowed, candidates)
+        return best_of_trees(rankers, features, k, threads, beam, allowed, candidates)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the encoder, if the model has one."""
@@ -251,11 +250,17 @@ class EnsembleModel:
     ) -> sp.csr_matrix:
         """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""
         check_k(k)
+        pairs = list(zip(self.members, features, strict=True))
+        if candidates is None:
+            lists = [
+                member.scores_from(own, CANDIDATES_PER_MEMBER, runtime, beam=beam, allow=allow)
+                for member, own in pairs
+            ]
+            candidates = union_of(lists)
+        most = max(1, int(np.diff(sp.csr_matrix(candidates).indptr).max(initial=0)))
         parts = [
-            member.scores_from(
-                own, MEMBERS_LOOK_FURTHER * k, runtime, beam=beam, allow=allow, candidates=candidates
-            )
-            for member, own in zip(self.members, features, strict=True)
+            member.scores_from(own, most, runtime, allow=allow, candidates=candidates)
+            for member, own in pairs
         ]
         return combined(parts, self.weights, self.combine, k)
 
@@ -274,6 +279,15 @@ class EnsembleModel:
             "train_documents": self.train_documents,
             "labels": len(self.classes),
         }
+
+
+def union_of(scores: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
+    """Return a matrix with a 1 wherever any of the matrices has a score."""
+    marks = (
+        sp.csr_matrix((np.ones(one.nnz, np.float32), one.indices, one.indptr), one.shape)
+        for one in scores
+    )
+    return sp.csr_matrix(sum(marks))
 
 
 def check_k(k: int) -> None:

@@ -43,10 +43,30 @@ class SearchPlan(NamedTuple):
     # all scored, whatever the beam. Empty: no restriction.
     candidates: tuple[np.ndarray, np.ndarray] = (NO_NODES, NO_NODES)
     start: Start = ROOT
+    # Whether to return all nodes of level `depth` below the final beam, at most `top`, in any order.
+    whole: bool = False
+
+    def of_rows(self, first: int, last: int) -> SearchPlan:
+        """The plan of some of the documents."""
+        pointers, nodes = self.candidates
+        start = self.start
+        if start.ptr.size:
+            start = start._replace(ptr=start.ptr[first : last + 1])
+        if pointers.size:
+            pointers = pointers[first : last + 1]
+        return self._replace(candidates=(pointers, nodes), start=start)
+
+    def reaching_all(self) -> SearchPlan:
+        """The plan with a beam that holds all candidates and all nodes to start from."""
+        beam = self.beam
+        for pointers in (self.candidates[0], self.start.ptr):
+            if pointers.size:
+                beam = max(beam, int(np.diff(pointers).max(initial=1)))
+        return self._replace(beam=beam)
 
 
 class Nodes(NamedTuple):
-    """Search results: nodes, numbered across all levels, best first in each row."""
+    """Search results: nodes, numbered across all levels, or labels; best first in each row."""
 
     nodes: np.ndarray  # int64, documents x top
     scores: np.ndarray  # float32
@@ -55,46 +75,66 @@ class Nodes(NamedTuple):
 
 def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
     """Find the best nodes of level `plan.depth` for each document."""
-    rows, top = X.rows, plan.top
-    for pointers in (plan.candidates[0], plan.start.ptr):
-        if pointers.size:
-            plan = plan._replace(beam=max(plan.beam, int(np.diff(pointers).max(initial=1))))
-    nodes, scores = np.zeros((rows, top), np.int64), np.zeros((rows, top), np.float32)
-    counts = np.zeros(rows, np.int64)
-    start, score = plan.start, plan.score
+    rows, plan = X.rows, plan.reaching_all()
+    found = no_results(rows, plan.top)
+    bounds = np.empty(rows, np.float32)
 
     def search(span: tuple[int, int], cancel: np.ndarray) -> None:
         first, last = span
-        kernel.search(
-            *X.arrays,
-            first,
-            last,
-            *weights.for_search,
-            start.level,
-            plan.depth,
-            plan.beam,
-            top,
-            weights.largest,
-            score.kind,
-            score.power,
-            score.combine,
-            plan.allowed,
-            weights.parent_of,
-            *plan.candidates,
-            start.ptr,
-            start.nodes,
-            start.scores,
-            nodes[first:last],
-            scores[first:last],
-            counts[first:last],
-            cancel,
-        )
+        results = Nodes(*(part[first:last] for part in found))
+        search_span(weights, X, plan.of_rows(first, last), span, results, bounds[first:last], cancel)
 
     if rows == 1:
         search((0, 1), np.zeros(1, np.uint8))
     else:
         parallel.run(search, parallel.ranges(rows, -(-rows // ROWS_PER_TASK)), threads)
-    return Nodes(nodes, score.final(scores), counts)
+    return found._replace(scores=plan.score.final(found.scores))
+
+
+def no_results(rows: int, top: int) -> Nodes:
+    """Results of a search that has not found anything yet."""
+    nodes, scores = np.zeros((rows, top), np.int64), np.zeros((rows, top), np.float32)
+    return Nodes(nodes, scores, np.zeros(rows, np.int64))
+
+
+def search_span(
+    weights: Weights,
+    X: Features,
+    plan: SearchPlan,
+    span: tuple[int, int],
+    found: Nodes,
+    bounds: np.ndarray,
+    cancel: np.ndarray,
+) -> None:
+    """Search for the documents from ``span[0]`` to ``span[1]``, whose `plan` it is.
+
+    Fills `found`, with scores as the search adds them up, and `bounds` (float32, by document): no other
+    node below a document's start exceeds its bound.
+    """
+    score, start = plan.score, plan.start
+    kernel.search(
+        *X.arrays,
+        *span,
+        *weights.for_search,
+        start.level,
+        plan.depth,
+        plan.beam,
+        plan.top,
+        plan.whole,
+        weights.largest,
+        score.kind,
+        score.power,
+        score.combine,
+        plan.allowed,
+        weights.parent_of,
+        *plan.candidates,
+        start.ptr,
+        start.nodes,
+        start.scores,
+        *found,
+        bounds,
+        cancel,
+    )
 
 
 def to_csr(results: Nodes, columns: int) -> sp.csr_matrix:

@@ -1,4 +1,4 @@
-"""Combination of the scores of several trees or models."""
+"""Combination of the scores of several models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 COMBINE = ("average", "rank", "sigmoid", "softmax")
+# Best labels of a member over which softmax normalizes.
+SOFTMAX_LABELS = 20
 
 
 def best_of(scores: sp.csr_matrix, k: int) -> sp.csr_matrix:
@@ -33,25 +35,44 @@ def ranked_labels(scores: sp.csr_matrix, k: int) -> np.ndarray:
     return best
 
 
-def average(parts: Sequence[sp.csr_matrix], k: int) -> sp.csr_matrix:
-    """Return the best `k` scores per row of the mean of several score matrices, best first."""
-    return combined(parts, [1.0] * len(parts), "average", k)
-
-
 def combined(
     parts: Sequence[sp.csr_matrix], weights: Sequence[float], combine: str, k: int
 ) -> sp.csr_matrix:
-    """Return the best `k` scores per row of a weighted mean of score matrices, transformed first."""
-    shares = np.asarray(weights, np.float64) / np.sum(weights)
-    total = sum(
-        float(weight) * worth(sp.csr_matrix(part), combine)
-        for weight, part in zip(shares, parts, strict=True)
-    )
-    return best_of(sp.csr_matrix(total), k)
+    """Return the best `k` scores per row of a weighted mean of score matrices, transformed first.
+
+    The mean of a label goes over the matrices that have a score for it: a missing score is not 0.
+    """
+    shape = parts[0].shape
+    transformed = [worth(sp.csr_matrix(part), combine) for part in parts]
+    positions = np.concatenate([positions_of(part) for part in transformed])
+    shares = np.repeat(np.asarray(weights, np.float64), [part.nnz for part in transformed])
+    values = shares * np.concatenate([part.data for part in transformed])
+    distinct, place = np.unique(positions, return_inverse=True)
+    totals, mass = np.bincount(place, values), np.bincount(place, shares)
+    means = np.divide(totals, mass, out=np.zeros_like(totals), where=mass > 0)
+    rows, labels = np.divmod(distinct, shape[1])
+    indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
+    return best_of(sp.csr_matrix((means, labels, indptr), shape=shape), k)
+
+
+def positions_of(scores: sp.csr_matrix) -> np.ndarray:
+    """The position of each stored score in the matrix read row by row: int64."""
+    rows = np.repeat(np.arange(scores.shape[0], dtype=np.int64), np.diff(scores.indptr))
+    return np.asarray(rows * scores.shape[1] + scores.indices)
+
+
+def ranks_of(scores: sp.csr_matrix) -> np.ndarray:
+    """The rank of each stored score in its row, from 0; ties go to the one that is stored first."""
+    counts = np.diff(scores.indptr)
+    rows = np.repeat(np.arange(scores.shape[0]), counts)
+    order = np.lexsort((-scores.data, rows))
+    ranks = np.empty_like(order)
+    ranks[order] = np.arange(order.size) - np.repeat(scores.indptr[:-1], counts)
+    return ranks
 
 
 def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
-    """Transform the scores of one model as `combine` says; labels without a score keep 0."""
+    """Transform the scores of one model as `combine` says; only stored scores count."""
     if combine == "average":
         return scores
     data = scores.data.astype(np.float64)
@@ -63,10 +84,8 @@ def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
         peak = np.full(scores.shape[0], -np.inf)
         np.maximum.at(peak, rows, data)
         data = np.exp(data - peak[rows])
-        data /= np.bincount(rows, data, minlength=scores.shape[0])[rows]
+        best = ranks_of(scores) < SOFTMAX_LABELS
+        data /= np.bincount(rows[best], data[best], minlength=scores.shape[0])[rows]
     else:
-        order = np.lexsort((-data, rows))
-        rank = np.empty_like(order)
-        rank[order] = np.arange(order.size) - np.repeat(scores.indptr[:-1], counts)
-        data = 1 / (1.0 + rank)
+        data = 1 / (1.0 + ranks_of(scores))
     return sp.csr_matrix((data, scores.indices, scores.indptr), shape=scores.shape)

@@ -62,20 +62,48 @@ class Ranker:
         `allowed_labels` are the only labels that may be predicted; `candidates`, a matrix of shape
         (N, L), are the only ones for each document.
         """
-        labels = self.tree.label_of.size
-        leaves = self.weights.child_ptr[-1] - labels
-        score = score_kind(self.settings.score_transform)
-        plan = SearchPlan(self.tree.depth, beam or self.settings.beam, min(top, labels), score)
-        if allowed_labels is not None:
-            nodes = leaves + self.tree.node_of[allowed_labels]
-            plan = plan._replace(allowed=self._allowed_nodes(nodes))
-        if candidates is not None:
-            nodes = leaves + self.tree.node_of[candidates.indices]
-            plan = plan._replace(candidates=(candidates.indptr.astype(np.int64), nodes))
+        plan = self.plan(beam, allowed_labels, candidates)._replace(top=min(top, self.labels))
         best = beam_search(self.weights, X, plan, threads)
         # Positions without a result hold node 0; `to_csr` drops them.
-        label_numbers = self.tree.label_of[np.maximum(best.nodes - leaves, 0)]
-        return to_csr(Nodes(label_numbers, best.scores, best.counts), labels)
+        label_numbers = self.tree.label_of[np.maximum(best.nodes - self.first_leaf, 0)]
+        return to_csr(best._replace(nodes=label_numbers), self.labels)
+
+    @property
+    def labels(self) -> int:
+        """L, the number of labels."""
+        return int(self.tree.label_of.size)
+
+    @property
+    def first_leaf(self) -> int:
+        """The number of the first node of the labels' level across all levels."""
+        return int(self.weights.child_ptr[-1]) - self.labels
+
+    def plan(
+        self,
+        beam: int | None = None,
+        allowed_labels: np.ndarray | None = None,
+        candidates: sp.csr_matrix | None = None,
+    ) -> SearchPlan:
+        """The search for all labels below the final beam; arguments as in `predict`."""
+        score = score_kind(self.settings.score_transform)
+        plan = SearchPlan(self.tree.depth, beam or self.settings.beam, self.labels, score)
+        if allowed_labels is not None:
+            plan = plan._replace(allowed=self._allowed_nodes(self.leaves_of(allowed_labels)))
+        if candidates is not None:
+            pointers = candidates.indptr.astype(np.int64)
+            plan = plan._replace(candidates=(pointers, self.leaves_of(candidates.indices)))
+        return plan.reaching_all()
+
+    def leaves_of(self, labels: np.ndarray) -> np.ndarray:
+        """The nodes of labels, numbered across all levels."""
+        return np.asarray(self.first_leaf + self.tree.node_of[labels])
+
+    def most_listed(self, plan: SearchPlan) -> int:
+        """An upper limit of the labels that a search lists below its final beam."""
+        pointers = plan.candidates[0]
+        if pointers.size:
+            return int(np.diff(pointers).max(initial=0))
+        return min(plan.beam * self.weights.largest, self.labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of tree and weights by name, for a file."""

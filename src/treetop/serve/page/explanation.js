@@ -76,7 +76,7 @@ function nodes(path) {
     step.append(make("span", "quiet", ` ${signed(node.raw)}${worth}, one of ${node.siblings.toLocaleString()}`));
     return step;
   });
-  if (!path.reached) steps.push(make("li", "quiet", "Not reached by beam search: this tree counts 0."));
+  if (!path.reached) steps.push(make("li", "quiet", "Not reached by beam search in this tree."));
   return make("ol", "path", "", ...steps);
 }
 
