@@ -82,17 +82,25 @@ def test_every_block_runs_or_says_why_not(page):
         assert not unmarked, f"mark these blocks as the docstring of docs/blocks.py says: {unmarked}"
 
 
+def shown_in(output):
+    """The kind of an output of a notebook, its formats, and its plain text without addresses."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    text = "".join(data.get("text/plain", ""))
+    return [output["output_type"], *sorted(data)], re.sub(r"0x[0-9a-f]+", "0x0", text)
+
+
 @pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_notebooks_run(path):
+def test_notebooks_run_and_print_what_they_show(path):
     pytest.importorskip("nbclient")
     require_data(path)
     fresh = script("notebook").executed(path)
     stored = json.loads(path.read_text("utf-8"))["cells"]
     for cell, kept in zip(fresh.cells, stored, strict=True):
-        kinds = [output["output_type"] for output in kept.get("outputs", [])]
-        assert [output.output_type for output in cell.get("outputs", [])] == kinds, (
-            f"the outputs of {path.name} are out of date; run: python docs/notebook.py"
+        printed, shown = (list(map(shown_in, one.get("outputs", []))) for one in (cell, kept))
+        same = [kind for kind, _ in printed] == [kind for kind, _ in shown] and not any(
+            blocks.differs(old, new) for (_, old), (_, new) in zip(shown, printed, strict=True)
         )
+        assert same, f"{path.name} shows other outputs; run: python docs/notebook.py\n{printed}"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
