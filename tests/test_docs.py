@@ -196,9 +196,10 @@ def test_links_between_pages_lead_somewhere():
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=named)
 def test_every_page_ends_with_where_to_go_next(page):
-    last = page.read_text("utf-8").rstrip().split("\n\n")[-1]
+    *_, before, last = page.read_text("utf-8").rstrip().split("\n\n")
+    announced = before == "## Where to go next" or re.match(r"(\*\*)?Next:", last) is not None
     leads_on = re.search(r"\]\([\w./-]+\.(md|ipynb)[)#]", last) is not None
-    assert leads_on, f"{named(page)} must end with links to the pages to read next"
+    assert announced and leads_on, f"{named(page)} must end with links to the pages to read next"
 
 
 # Names and figures
