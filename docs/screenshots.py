@@ -76,7 +76,7 @@ def show_decisions(page: Page) -> None:
     page.locator("#labels .yes").nth(3).click()
     page.locator("#labels .no").nth(2).click()
     page.mouse.move(0, 0)
-    page.fill("#query", "marine")
+    page.fill("#query", "weather")
     page.locator("#matches li").first.wait_for()
 
 
