@@ -242,6 +242,22 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), (page, target)
 
 
+def anchors_of(page):
+    """The anchors of a page's headings, as MkDocs makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    plain = [
+        re.sub(r"[^\w\s-]", "", line).strip().lower() for line in re.findall(r"^#+ (.+)$", text, re.M)
+    ]
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_to_headings_lead_somewhere(page):
+    for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", page.read_text("utf-8")):
+        if not anchor.startswith("treetop."):  # made by mkdocstrings
+            assert anchor in anchors_of(page.parent / target if target else page), (target, anchor)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=named)
 def test_every_page_ends_with_where_to_go_next(page):
     *_, before, last = page.read_text("utf-8").rstrip().split("\n\n")
