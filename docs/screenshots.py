@@ -2,8 +2,8 @@
 
     python docs/screenshots.py [MODEL]
 
-Without MODEL a model is trained first, which requires the extra minilm. Requires the extra serve,
-Playwright and a browser (see tests/serve/install_browser.sh).
+Without MODEL a model of the demo's records is trained first, which requires the extras minilm and
+demo. Requires the extra serve, Playwright and a browser (see tests/serve/install_browser.sh).
 """
 
 import csv
@@ -19,33 +19,30 @@ from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
-from treetop.data.docstrings import load_docstrings
 
 import treetop
-from treetop.cli.demo import PACKAGES
+from treetop.data.fairsharing import load_fairsharing
 
 HERE = Path(__file__).parent
 TEXT = (
-    "Resample a signal to a new sampling rate along the given axis. The signal is low-pass filtered "
-    "with a window first, so that frequencies above half the new rate do not come back as others. "
-    "Values beyond the ends are taken to be zero. Returns an array of the same type; the number of "
-    "samples is rounded."
+    "Temperature and salinity of the ocean, measured by autonomous floats down to 2,000 metres. The "
+    "archive holds all profiles since 1999, checked for quality and updated every day, for research "
+    "on the climate and for weather services."
 )
 TEXTS = (
-    "Solve a linear system of equations with a symmetric positive definite matrix by its Cholesky "
-    "factorization.",
-    "Return the shortest path between two nodes of a weighted graph by Dijkstra's algorithm.",
-    "Draw samples from a multivariate normal distribution with the given mean and covariance.",
-    "Apply a dropout mask to the input tensor during training; the other values are scaled.",
-    "Simplify a symbolic expression by collecting terms and cancelling common factors.",
-    "Compute the two-dimensional discrete Fourier transform of an image.",
-    "Render a table with a title, column headings and borders in the terminal.",
+    "Genome sequences and annotations of wheat, barley and their wild relatives.",
+    "Three-dimensional structures of membrane proteins, determined by electron microscopy.",
+    "Interview transcripts and survey data on health care in rural communities.",
+    "A nomenclature of minerals with their chemical composition and crystal structure.",
+    "Interactions between drugs and their targets, with side effects and doses.",
+    "Observations of birds and other animals by volunteers, with maps of their distribution.",
+    "A repository of open source software and scripts for the analysis of images.",
 )
 
 
 def train(folder: Path) -> None:
-    """Train a model on the documentation of scientific Python packages."""
-    data = load_docstrings(PACKAGES).split("train")
+    """Train a model on descriptions of scientific databases and their keywords."""
+    data = load_fairsharing().dataset.split("train")
     model = treetop.XRTransformer.from_preset("frozen", max_length=64, keep_documents=True)
     model.fit(data.texts, data.labels).save(folder)
 
@@ -79,7 +76,7 @@ def show_decisions(page: Page) -> None:
     page.locator("#labels .yes").nth(3).click()
     page.locator("#labels .no").nth(2).click()
     page.mouse.move(0, 0)
-    page.fill("#query", "window_")
+    page.fill("#query", "weather")
     page.locator("#matches li").first.wait_for()
 
 
@@ -142,7 +139,7 @@ def serving(model: Path, feedback: Path) -> Iterator[str]:
 def main() -> None:
     """Train a model unless one is given, serve it, and take the pictures."""
     with tempfile.TemporaryDirectory() as temporary:
-        model = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary) / "scientific-python"
+        model = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(temporary) / "databases"
         if len(sys.argv) == 1:
             train(model)
         with serving(model, Path(temporary) / "decisions.jsonl") as address:

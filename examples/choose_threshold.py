@@ -1,17 +1,14 @@
 """From which score on should a label be assigned? Choose the threshold on held-out documents.
 
-python examples/choose_threshold.py [DATA]
+python examples/choose_threshold.py DATA
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
 
 import treetop
 from treetop.data import open_data
-
-DATA = Path(__file__).with_name("data")
 
 
 def micro_f1(scores, labels, classes, threshold) -> float:
@@ -20,8 +17,8 @@ def micro_f1(scores, labels, classes, threshold) -> float:
     return result[f"micro_f1>={threshold:g}"]
 
 
-def main() -> None:
-    data = open_data(sys.argv[1] if len(sys.argv) > 1 else DATA)
+def main(path) -> None:
+    data = open_data(path)
     train, test = data.split("train"), data.split("test")
     texts, labels = train.texts, train.named_labels(data.label_names)
     held_out = len(texts) // 5
@@ -38,4 +35,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

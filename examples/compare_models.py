@@ -1,16 +1,14 @@
 """Which settings suit a data set? Train several models and compare their metrics.
 
-python examples/compare_models.py [DATA]
+python examples/compare_models.py DATA
 """
 
 import sys
 import time
-from pathlib import Path
 
 import treetop
 from treetop.data import open_data
 
-DATA = Path(__file__).with_name("data")
 METRICS = ("P@1", "P@5", "PSP@5")
 CANDIDATES = {
     "fast": treetop.XRLinear.from_preset("fast"),
@@ -19,8 +17,8 @@ CANDIDATES = {
 }
 
 
-def main() -> None:
-    data = open_data(sys.argv[1] if len(sys.argv) > 1 else DATA)
+def main(path) -> None:
+    data = open_data(path)
     train, test = data.split("train"), data.split("test")
     print(f"{len(train):,} training documents, {len(test):,} test documents\n")
     print(f"{'':10}" + "".join(f"{name:>9}" for name in (*METRICS, "seconds")))
@@ -34,4 +32,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(sys.argv[1])

@@ -1,22 +1,16 @@
 """Train on one CSV file and tag the texts of another.
 
-python examples/tag_a_csv.py [TRAIN.csv TEXTS.csv]
+python examples/tag_a_csv.py TRAIN.csv TEXTS.csv
 """
 
 import csv
 import sys
-from pathlib import Path
 
 import treetop
 from treetop.data import open_data
 
-DATA = Path(__file__).with_name("data")
 
-
-def main() -> None:
-    given = sys.argv[1:] if len(sys.argv) == 3 else (DATA / "train.csv", DATA / "test.csv")
-    train_file, texts_file = given
-
+def main(train_file, texts_file) -> None:
     train = open_data(train_file, text_column="text", labels_column="labels").split("train")
     model = treetop.XRLinear().fit(train.texts, train.labels)
 
@@ -29,4 +23,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    main(*sys.argv[1:])

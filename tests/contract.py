@@ -2,7 +2,7 @@
 
 import json
 import pickle
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
 import pytest
@@ -15,15 +15,7 @@ from treetop.runtime import Runtime
 
 # Encoders compute in float32 here: in bfloat16 a text alone and in a batch differ.
 FP32 = Runtime(threads=1, device="cpu", precision="fp32")
-MACHINE = {
-    "threads",
-    "device",
-    "precision",
-    "cuda_graphs",
-    "fallback",
-    "checkpoint_minutes",
-    "tensorboard",
-}
+MACHINE = {option.name for option in fields(Runtime)}
 
 
 def assert_same(one: sp.csr_matrix, other: sp.csr_matrix, **tolerance) -> None:

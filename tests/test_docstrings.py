@@ -10,6 +10,7 @@ import pytest
 
 import treetop
 from treetop.evaluation import metrics
+from treetop.fields import documented_fields
 
 MODULES = sorted(
     module.name
@@ -68,6 +69,12 @@ def test_public_functions_are_documented_in_numpydoc_style(name):
     assert set(arguments) <= listed, name
     if not arguments:
         assert "Returns\n-------" in text
+
+
+def test_the_help_of_a_runtime_describes_every_option():
+    text = inspect.getdoc(treetop.Runtime)
+    for name, option in documented_fields(treetop.Runtime).items():
+        assert re.search(rf"^{name} : .+, default={option.default!r}\n    [A-Z]", text, re.M), name
 
 
 def test_the_help_of_an_estimator_describes_every_setting():

@@ -90,6 +90,7 @@ def test_clone_set_params_and_repr():
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(beam=9).beam == 9
     assert repr(model) == "XRLinear(alpha=0.25, beam=9)"
+    assert repr(treetop.XRLinear(beam=np.int64(9))) == "XRLinear(beam=9)"
 
 
 # Checks that do not apply, with the reason.
@@ -122,6 +123,16 @@ def test_check_estimator_of_scikit_learn_passes():
     ("call", "message"),
     [
         (lambda: treetop.XRLinear(bean=3), "unknown setting 'bean': did you mean 'beam'?"),
+        (
+            lambda: treetop.XRLinear(epochs=3),
+            "unknown setting 'epochs': 'budget' is a setting of XRTransformer: use that class, or "
+            "leave it out",
+        ),
+        (
+            lambda: treetop.XRLinear(encoder="minilm"),
+            "unknown setting 'encoder': 'encoder' is a setting of XRTransformer: use that class, or "
+            "leave it out",
+        ),
         (lambda: treetop.XRLinear().set_params(tre="x"), "did you mean 'trees?'?"),
         (lambda: treetop.XRLinear().fit(["a", "a"], [["x"]]), "2 documents but labels for 1"),
         (lambda: treetop.XRLinear().fit(["a"], [[]]), "no document has a label"),

@@ -339,7 +339,7 @@ def main():
         "workers": given.workers,
         "seconds": given.seconds,
         "options": given.option,
-        "tokens_a_text": given.tokens or None,
+        "tokens_per_text": given.tokens or None,
     }
     for name in given.only or BARS:
         made[name] = BARS[name](given, bodies, made)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
+import re
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from pathlib import Path
@@ -145,3 +147,24 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         if not isinstance(value, tuple) or all(isinstance(member, str) for member in value):
             return
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
+
+
+def parameters_section(*declared: Field[Any]) -> str:
+    """Write the Parameters section of a class docstring from the help of fields."""
+    lines = ["Parameters", "----------", *(line for one in declared for line in parameter_lines(one))]
+    return textwrap.indent("\n".join([*lines, "", ""]), "    ", lambda line: line != "\n")
+
+
+def parameter_lines(declared: Field[Any]) -> list[str]:
+    """Write the lines of a docstring that describe one field."""
+    facts = facts_of(declared)
+    kind = annotation_of(declared).replace(" | ", " or ")
+    if facts.choices and len(facts.choices) < 8:
+        kind = "{" + ", ".join(map(repr, facts.choices)) + "}"
+    text = facts.help[:1].upper() + facts.help[1:].rstrip(".") + "."
+    # The help is also that of config.json and the command line.
+    text = re.sub(r"\bnull\b", "None", re.sub(r"\bfalse\b", "False", text))
+    return [
+        f"{declared.name} : {kind}, default={declared.default!r}",
+        *textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    "),
+    ]

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import inspect
-import re
-import textwrap
-from dataclasses import Field
 from typing import Any, ClassVar, Self
 
-from treetop.fields import annotation_of, documented_fields, facts_of
+from treetop.fields import documented_fields, parameters_section, plain
 from treetop.runtime import Runtime
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, Parameters
@@ -35,7 +32,7 @@ class ParametersMixin:
         # scikit-learn and `help` read the settings from the constructor's signature.
         cls.__init__.__signature__ = signature_of(cls.parameters)  # type: ignore[attr-defined]
         if cls.__doc__ and NEXT_SECTION in cls.__doc__:
-            section = parameters_section(cls.parameters)
+            section = parameters_of(cls.parameters)
             cls.__doc__ = cls.__doc__.replace(NEXT_SECTION, section + NEXT_SECTION)
 
     @classmethod
@@ -117,7 +114,7 @@ class ParametersMixin:
             for name, default in self.parameters.defaults.items()
             if getattr(self, name) != default
         }
-        listed = ", ".join(f"{name}={value!r}" for name, value in changed.items())
+        listed = ", ".join(f"{name}={plain(value)!r}" for name, value in changed.items())
         return f"{type(self).__name__}({listed})"
 
     def __sklearn_tags__(self) -> Any:
@@ -141,27 +138,10 @@ def signature_of(parameters: Parameters) -> inspect.Signature:
     return inspect.Signature([own, *listed])
 
 
-def parameters_section(parameters: Parameters) -> str:
+def parameters_of(parameters: Parameters) -> str:
     """Write the Parameters section of an estimator's docstring from the help of its settings."""
     runtime_fields = documented_fields(Runtime)
-    documented = [
+    return parameters_section(
         *documented_fields(parameters.settings_type).values(),
         *(runtime_fields[name] for name in parameters.runtime_options),
-    ]
-    lines = ["Parameters", "----------", *(line for one in documented for line in entry(one)), ""]
-    return textwrap.indent("\n".join(lines) + "\n", "    ", lambda line: line != "\n")
-
-
-def entry(setting: Field[Any]) -> list[str]:
-    """Write the lines of a docstring that describe one setting."""
-    facts = facts_of(setting)
-    kind = annotation_of(setting).replace(" | ", " or ")
-    if facts.choices and len(facts.choices) < 8:
-        kind = "{" + ", ".join(map(repr, facts.choices)) + "}"
-    text = facts.help[:1].upper() + facts.help[1:].rstrip(".") + "."
-    # The help is also that of config.json and the command line.
-    text = re.sub(r"\bnull\b", "None", re.sub(r"\bfalse\b", "False", text))
-    return [
-        f"{setting.name} : {kind}, default={setting.default!r}",
-        *textwrap.wrap(text, 92, initial_indent="    ", subsequent_indent="    "),
-    ]
+    )

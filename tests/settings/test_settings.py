@@ -197,7 +197,10 @@ def test_suggestions_are_settings_of_the_model():
     assert not set(names.ELSEWHERE) & known
     with pytest.raises(TreetopError) as error:
         treetop.XRLinear(lr=0.1)  # XRLinear has no learning rate
-    assert "learning_rate" not in str(error.value)
+    assert str(error.value) == (
+        "unknown setting 'lr': 'learning_rate' is a setting of XRTransformer: "
+        "use that class, or leave it out"
+    )
     with pytest.raises(TreetopError, match=r"unknown setting 'preset': use XRLinear\.from_preset"):
         treetop.XRLinear(preset="fast")
 

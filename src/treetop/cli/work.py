@@ -17,7 +17,6 @@ import scipy.sparse as sp
 import treetop
 from treetop import metrics
 from treetop.base import FittedMixin
-from treetop.cli import screen
 from treetop.cli.console import Console
 from treetop.cli.options import EvaluateOptions, PredictOptions
 from treetop.cli.paths import (
@@ -170,7 +169,7 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
     if options.json:
         console.json(result)
     else:
-        screen.print_measures(result)
+        print(result)
 
 
 def evaluate_split(

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.fields import check_fields, documented
+from treetop.fields import check_fields, documented, documented_fields, parameters_section
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
@@ -16,7 +16,16 @@ class Runtime:
     """Options for the machine on which a model is trained, used or served.
 
     They do not change what is learned, up to rounding in the encoder, and are not saved with the model.
-    Pass a runtime as ``runtime=`` to `fit`, `predict`, `load` and `serve`.
+    Pass a runtime as ``runtime=`` to `fit`, `predict`, `load` and `serve`. Its ``reporter`` receives
+    the progress.
+
+    Examples
+    --------
+    >>> import treetop
+    >>> runtime = treetop.Runtime(threads=1)
+    >>> model = treetop.XRLinear().fit(["red", "blue"] * 5, [["a"], ["b"]] * 5, runtime=runtime)
+    >>> model.predict(["red"], k=1, runtime=runtime)[0][0][0]
+    'a'
     """
 
     threads: int | None = documented(
@@ -81,3 +90,10 @@ class Runtime:
         """Return a copy with other values for some options; None leaves an option as it is."""
         changes = {name: value for name, value in options.items() if value is not None}
         return replace(self, **changes) if changes else self
+
+
+# `help` lists the options.
+SECTION = "    Examples\n"
+Runtime.__doc__ = (Runtime.__doc__ or "").replace(
+    SECTION, parameters_section(*documented_fields(Runtime).values()) + SECTION
+)

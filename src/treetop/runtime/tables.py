@@ -8,14 +8,19 @@ from html import escape
 LEFT, RIGHT = "text-align:left", "text-align:right"
 
 
-def text_table(rows: Sequence[Sequence[str]]) -> str:
-    """Align rows of cells: the first row is the heading, the first column is aligned to the left."""
+def text_table(rows: Sequence[Sequence[str]], *, numbers: bool = True) -> str:
+    """Align rows of cells, the first of which is the heading.
+
+    Cells of the first column are aligned to the left, those of the others to the right if they are
+    `numbers`.
+    """
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in [rows[0], ["-" * width for width in widths], *rows[1:]]:
-        first, *others = row
-        cells = [first.ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+        cells = [
+            cell.rjust(width) if column and numbers else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 

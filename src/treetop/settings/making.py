@@ -46,7 +46,7 @@ class Parameters:
         named = renamed(values, stacklevel=4)
         for name in named:
             if name not in self.defaults:
-                raise unknown_name(name, self.defaults)
+                raise unknown_name(name, self.defaults, TRANSFORMER.defaults)
         return named
 
     def settings(self, values: Mapping[str, Any]) -> LinearSettings:
