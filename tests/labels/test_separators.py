@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from treetop.labels.separators import SEPARATORS, evidence_for, pieces_of, reading_of
+from treetop.labels.separators import SEPARATORS, evidence_for, label_reading, pieces_of
 
 TAGS = ["python", "pandas", "numpy", "scipy", "rust", "go"]
 
@@ -19,7 +19,7 @@ def tag_lists(documents: int = 60, seed: int = 0) -> list[list[str]]:
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_the_separator_of_tags_is_found(separator: str) -> None:
     for glue in (separator, separator + " ", f" {separator} "):
-        reading = reading_of(glue.join(tags) for tags in tag_lists())
+        reading = label_reading(glue.join(tags) for tags in tag_lists())
         assert (reading.separator, reading.ambiguous) == (separator, False)
 
 
@@ -28,10 +28,10 @@ def test_one_separator_in_one_cell_does_not_change_the_others(separator: str) ->
     for other in SEPARATORS:
         cells = [f"{other} ".join(tags) for tags in tag_lists()]
         if other != separator:
-            reading = reading_of([*cells, f"Black{separator}White"])
+            reading = label_reading([*cells, f"Black{separator}White"])
             assert reading.separator == other
     single = [tags[0] for tags in tag_lists()]
-    reading = reading_of([*single, f"Black{separator}White"])
+    reading = label_reading([*single, f"Black{separator}White"])
     assert (reading.separator, reading.ambiguous) == (None, False)
 
 
@@ -54,7 +54,7 @@ def test_one_separator_in_one_cell_does_not_change_the_others(separator: str) ->
     ],
 )
 def test_what_is_read(cells: list[str], separator: str | None) -> None:
-    reading = reading_of(cells)
+    reading = label_reading(cells)
     assert (reading.separator, reading.ambiguous) == (separator, False)
 
 
@@ -68,7 +68,7 @@ def test_what_is_read(cells: list[str], separator: str | None) -> None:
     ],
 )
 def test_what_is_ambiguous(cells: list[str], plausible: tuple[str, ...]) -> None:
-    reading = reading_of(cells)
+    reading = label_reading(cells)
     assert reading.separator is None
     assert reading.ambiguous
     assert set(reading.plausible) == set(plausible)

@@ -36,7 +36,7 @@ class Evidence:
 
 
 @dataclass(frozen=True)
-class Reading:
+class LabelReading:
     """How strings of labels are to be read.
 
     If it is `ambiguous`, several readings are plausible and the user has to choose. Otherwise
@@ -49,7 +49,7 @@ class Reading:
     evidence: tuple[Evidence, ...]  # of all separators that occur
 
 
-def reading_of(cells: Iterable[str]) -> Reading:
+def label_reading(cells: Iterable[str]) -> LabelReading:
     """Decide how cells of labels are to be read.
 
     Parameters
@@ -59,16 +59,16 @@ def reading_of(cells: Iterable[str]) -> Reading:
 
     Returns
     -------
-    Reading
+    LabelReading
         The separator, or that each cell is one label, or that this is ambiguous.
 
     Examples
     --------
-    >>> reading_of(["red|fruit", "green|fruit", "blue"]).separator
+    >>> label_reading(["red|fruit", "green|fruit", "blue"]).separator
     '|'
-    >>> reading_of(["red", "green", "blue", "black", "white", "AT&T; Inc."] * 2).separator is None
+    >>> label_reading(["red", "green", "blue", "black", "white", "AT&T; Inc."] * 2).separator is None
     True
-    >>> reading_of(["Paris, France", "Lyon, France", "Bonn, Germany"]).ambiguous
+    >>> label_reading(["Paris, France", "Lyon, France", "Bonn, Germany"]).ambiguous
     True
     """
     filled = sampled([cell for cell in cells if cell.strip()])
@@ -93,8 +93,8 @@ def reading_of(cells: Iterable[str]) -> Reading:
         )
     ]
     if winners:
-        return Reading(winners[0].separator, plausible, False, evidence)
-    return Reading(None, plausible, bool(likely), evidence)
+        return LabelReading(winners[0].separator, plausible, False, evidence)
+    return LabelReading(None, plausible, bool(likely), evidence)
 
 
 def pieces_of(cell: str, separator: str) -> list[str]:
