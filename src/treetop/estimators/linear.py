@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features
+from treetop.features.given import is_text, read_features, read_texts
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
 from treetop.kernels.warming import warm_up
@@ -73,7 +73,7 @@ class XRLinear(Learner):
         X: Any,
         y: Any,
         *,
-        label_names: Sequence[str] | None = None,
+        label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
         verbose: bool | int | None = None,
@@ -85,11 +85,12 @@ class XRLinear(Learner):
         Parameters
         ----------
         X : iterable of str, matrix of shape (N, d), or Features
-            Texts, or a sparse or dense feature matrix.
-        y : list of lists of str, matrix of shape (N, L), or array of shape (N,)
-            Label names per document; or a sparse or dense matrix of 0/1 or relevances; or one label per
-            document.
-        label_names : sequence of str, optional
+            Texts, or a sparse or dense feature matrix. Predictions take a matrix of either kind.
+        y : list of lists of names, matrix of shape (N, L), or list or array of shape (N,)
+            Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
+            frame, whose columns are the labels; or one label per document. Names are strings,
+            integers, floats or booleans, all of one type, which predictions and saved models keep.
+        label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
             Weight of each document.
@@ -145,6 +146,7 @@ class XRLinear(Learner):
         settings, words, texts = asked, None, None
         place.reporter.step("text features")
         if is_text(X):
+            X = read_texts(X)
             settings, X = auto.with_ngrams(settings, X)
             if settings.keep_documents:
                 X = texts = list(X)

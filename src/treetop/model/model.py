@@ -12,11 +12,13 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features
+from treetop.features.given import is_text, read_features_like, read_texts
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
+from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
+from treetop.ranking.blank import without_rows
 from treetop.ranking.combining import average, combined
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
@@ -124,8 +126,8 @@ class Model:
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
         """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
-            return self.feature_map.of_texts(documents, runtime)
-        return self.checked(read_features(documents))
+            return self.feature_map.of_texts(read_texts(documents), runtime)
+        return self.checked(read_features_like(documents, self.feature_map.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
@@ -162,7 +164,8 @@ class Model:
             ranker.predict(features, top, runtime.thread_count, beam, allowed, candidates)
             for ranker in self.rankers
         ]
-        return parts[0] if len(parts) == 1 else average(parts, k)
+        scores = parts[0] if len(parts) == 1 else average(parts, k)
+        return scores if features.blank is None else without_rows(scores, features.blank)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the encoder, if the model has one."""
@@ -232,7 +235,7 @@ class EnsembleModel:
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
         """Compute the features of each member."""
-        documents = list(documents) if is_text(documents) else documents
+        documents = list(read_texts(documents)) if is_text(documents) else documents
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
@@ -280,8 +283,3 @@ def check_k(k: int) -> None:
     """Raise unless `k`, the number of labels per document, is at least 1."""
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
-
-
-def label_type(classes: np.ndarray) -> str:
-    """Name the type of label names: ``str``, ``int``, ``float`` or ``bool``."""
-    return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(classes.dtype.kind, "str")
