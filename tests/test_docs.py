@@ -220,7 +220,7 @@ def test_settings_on_the_command_line_exist(page):
     text = page.read_text("utf-8")
     for name in re.findall(r"--set [\"']?(\w+)=", text):
         assert name in SETTINGS or name.lower() == "name", f"{named(page)}: --set {name}"
-    for name in re.findall(r"--preset ([\w-]+)(?=[`\s])", text):
+    for name in re.findall(r"--preset ([a-z][\w-]*)(?=[`\s])", text):
         assert name in presets.names(), f"{named(page)}: --preset {name}"
 
 
@@ -236,7 +236,7 @@ def test_the_tables_of_the_migration_page_name_settings_that_exist():
 
 
 def test_the_readme_is_short():
-    assert (ROOT / "README.md").read_text("utf-8").count("\n") < 140
+    assert (ROOT / "README.md").read_text("utf-8").count("\n") < 150
 
 
 def test_presets_are_named_where_models_are_chosen():

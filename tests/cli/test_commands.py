@@ -65,7 +65,7 @@ def test_commands_are_grouped_by_task(output_of):
     shown = output_of("-h").out
     assert shown == output_of("--help").out == output_of("").out
     headings = re.findall(r"^(\w.*):$", shown, re.MULTILINE)
-    groups = ["Get started", "Use a model", "Change a model", "Look up"]
+    groups = ["Get started", "Use a model", "Change a model", "Look up", "Set up"]
     assert headings == [*groups, "Options", "Output"]
     assert list(commands_by_group(typer.main.get_command(app))) == ["Get started", *groups[1:]]
 

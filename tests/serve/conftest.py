@@ -1,5 +1,6 @@
 """A small model, and a server process for it."""
 
+import asyncio
 import os
 import re
 import shutil
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import numpy as np
@@ -23,6 +25,12 @@ TOPICS = {
     "<script>alert(1)</script>": "hack page code",
     "naïve café": "coffee cup espresso",
 }
+
+
+def run_async(coroutine):
+    """Run a coroutine in a new thread: the browser of the page tests keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(asyncio.run, coroutine).result()
 
 
 def documents(count=240, seed=0):

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from tests.serve.conftest import run_async
 from treetop.serve.batching import TEXTS_PER_TURN, Batcher
 from treetop.serve.errors import RequestError
 from treetop.serve.options import ServiceOptions
@@ -38,7 +39,7 @@ def run(test, engine=None, max_texts=64, **options):
             task.cancel()
             batcher.thread.shutdown()
 
-    return asyncio.run(run_with_batcher())
+    return run_async(run_with_batcher())
 
 
 def test_each_request_gets_its_own_answers():

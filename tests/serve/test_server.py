@@ -20,7 +20,7 @@ import pytest
 import uvicorn
 
 import treetop
-from tests.serve.conftest import train
+from tests.serve.conftest import run_async, train
 from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import guarded
 
@@ -249,7 +249,7 @@ def test_slow_clients_are_disconnected(model_folder):
             good = await drip([b"GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"])
         return silent, head, body, good
 
-    silent, head, body, good = asyncio.run(main())
+    silent, head, body, good = run_async(main())
     assert silent == b""
     assert head.startswith(b"HTTP/1.1 408")
     assert body.startswith(b"HTTP/1.1 408")
@@ -305,7 +305,7 @@ def test_a_client_that_does_not_read_is_disconnected(model_folder):
             line.close()
         return before, after
 
-    assert asyncio.run(main()) == (1, 0)
+    assert run_async(main()) == (1, 0)
 
 
 def test_a_port_in_use_is_an_error_with_several_workers(server, model_folder):
@@ -364,7 +364,7 @@ def test_too_many_connections_get_503(model_folder):
                 writer.close()
         return answer
 
-    answer = asyncio.run(main())
+    answer = run_async(main())
     assert answer.startswith(b"HTTP/1.1 503")
     assert b"retry-after: 1" in answer
 

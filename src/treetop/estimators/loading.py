@@ -128,7 +128,7 @@ def presets() -> PresetList:
     --------
     >>> import treetop
     >>> treetop.presets()["bonsai"]
-    'Shallow trees without balance, as Bonsai'
+    'Shallow, unbalanced trees, as in Bonsai'
     >>> print(treetop.presets())  # doctest: +ELLIPSIS
     xr-linear              The defaults of XRLinear
     ...
