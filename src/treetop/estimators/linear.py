@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features, read_texts
+from treetop.features.given import is_text, python_texts, read_features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
 from treetop.kernels.warming import warm_up
@@ -146,7 +146,7 @@ class XRLinear(Learner):
         settings, words, texts = asked, None, None
         place.reporter.step("text features")
         if is_text(X):
-            X = read_texts(X)
+            X = python_texts(X)
             settings, X = auto.with_ngrams(settings, X)
             if settings.keep_documents:
                 X = texts = list(X)

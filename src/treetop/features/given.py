@@ -58,7 +58,7 @@ def holds_rows_of_numbers(X: list[Any] | tuple[Any, ...]) -> bool:
     return array.ndim == 2 and array.dtype.kind in NUMBERS
 
 
-def read_texts(X: Iterable[Any]) -> Iterable[str]:
+def python_texts(X: Iterable[Any]) -> Iterable[str]:
     """Return texts as an iterable of Python strings; an Arrow column yields its own type of strings."""
     return X.to_pylist() if hasattr(X, "to_pylist") else X
 

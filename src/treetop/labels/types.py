@@ -94,11 +94,11 @@ def check_names(names: Sequence[Label]) -> None:
                 "Input y contains NaN or infinity, which cannot be labels: give documents without "
                 "labels an empty list"
             )
-        if isinstance(name, str) and (reason := unwritable(name)) is not None:
+        if isinstance(name, str) and (reason := unfit_reason(name)) is not None:
             raise TreetopError(f"label {name!r} {reason}")
 
 
-def unwritable(name: str) -> str | None:
+def unfit_reason(name: str) -> str | None:
     """Explain why a string cannot be a label name and what to do; None if it can be."""
     if "\n" in name:
         return "contains a line break: replace it by a space"

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features_like, read_texts
+from treetop.features.given import is_text, python_texts, read_features_like
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
@@ -126,7 +126,7 @@ class Model:
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
         """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
-            return self.feature_map.of_texts(read_texts(documents), runtime)
+            return self.feature_map.of_texts(python_texts(documents), runtime)
         return self.checked(read_features_like(documents, self.feature_map.widths))
 
     def checked(self, X: Features) -> Features:
@@ -235,7 +235,7 @@ class EnsembleModel:
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
         """Compute the features of each member."""
-        documents = list(read_texts(documents)) if is_text(documents) else documents
+        documents = list(python_texts(documents)) if is_text(documents) else documents
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
