@@ -93,7 +93,8 @@ class XRLinear(Learner):
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
-            Weight of each document.
+            Weight of each document: one of weight 2 counts as two equal documents, and one of weight 0
+            is left out. Text features are learned from every document that counts, once each.
         tree : Tree, optional
             A label tree to use instead of those that would be built.
         verbose : bool or int, optional
@@ -144,18 +145,22 @@ class XRLinear(Learner):
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts = asked, None, None
+        rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if is_text(X):
             X = python_texts(X)
+            if rows is not None:
+                X = list(X)
+                training.check_count(len(X), Y)
+                X, Y, weights = training.selected(rows, X, Y, weights)
             settings, X = auto.with_ngrams(settings, X)
             if settings.keep_documents:
                 X = texts = list(X)
             words, X = fit_tfidf(settings.analysers(), X, place.threads)
         X = read_features(X)
         training.check_rows(X, Y)
-        if (rows := training.counted_rows(weights)) is not None and weights is not None:
+        if words is None and rows is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
-            texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.with_costs(settings, Y, weights)
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)

@@ -116,7 +116,7 @@ class XRTransformer(Learner):
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
-            Weight of each document.
+            Weight of each document; one of weight 0 is left out.
         validation : (texts, labels), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional

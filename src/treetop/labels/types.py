@@ -102,7 +102,7 @@ def unfit_reason(name: str) -> str | None:
     """Explain why a string cannot be a label name and what to do; None if it can be."""
     if "\n" in name:
         return "contains a line break: replace it by a space"
-    if not name or name.isspace():
+    if not name.strip(" \t\r\f\v"):
         return "is empty: give documents without labels an empty list, and every label a name"
     try:
         name.encode()
