@@ -36,6 +36,11 @@ class ModelContract:
     def documents(self, queries):
         return queries
 
+    @pytest.fixture
+    def known(self, documents):
+        """Documents in which every model finds something to read."""
+        return documents[:12]
+
     def scores(self, model, documents, k=5, **options):
         return model.predict_scores(documents, k, **{"runtime": FP32, **options})
 
@@ -72,27 +77,54 @@ class ModelContract:
         with pytest.raises(TreetopError, match="label 'no such label' is not known to the model"):
             model.predict(documents, allow=["no such label"])
 
-    def test_exactly_the_candidates_are_scored(self, model, documents):
+    def test_exactly_the_candidates_are_scored(self, model, known):
         labels = len(model.classes_)
-        columns = np.arange(2 * len(documents)) % labels
+        columns = np.arange(2 * len(known)) % labels
         cells = (np.ones(columns.size), columns, np.arange(0, columns.size + 1, 2))
-        candidates = sp.csr_matrix(cells, shape=(len(documents), labels))
-        scores = self.scores(model, documents, 5, candidates=candidates)
-        for number in range(len(documents)):
+        candidates = sp.csr_matrix(cells, shape=(len(known), labels))
+        scores = self.scores(model, known, 5, candidates=candidates)
+        for number in range(len(known)):
             assert set(scores[number].indices) == set(candidates[number].indices)
         with pytest.raises(TreetopError, match=r"candidates have shape .*, expected"):
-            self.scores(model, documents, candidates=candidates[:, :-1])
+            self.scores(model, known, candidates=candidates[:, :-1])
+
+    def test_labels_below_the_threshold_are_left_out(self, model, documents):
+        best = model.predict(documents, 5, runtime=FP32)
+        scores = sorted(score for row in best for _, score in row)
+        threshold = scores[len(scores) // 2]
+        reached = [[pair for pair in row if pair[1] >= threshold] for row in best]
+        assert model.predict(documents, 5, threshold=threshold, runtime=FP32) == reached
+        assert model.predict(documents, 5, threshold=-1, runtime=FP32) == best
+        assert not any(model.predict(documents, 5, threshold=scores[-1] + 1, runtime=FP32))
+
+    def test_texts_in_which_there_is_nothing_to_read_get_no_labels(self, model, documents):
+        if not model.model_.reads_texts:
+            zeros = sp.csr_matrix((1, model.n_features_in_))
+            assert len(model.predict(zeros, 3)[0]) == 3  # of a matrix, every row is answered
+            return
+        known = documents[0]
+        rows = model.predict(["", known, " \n\t", "\u2003"], 3, runtime=FP32)
+        assert [len(row) for row in rows] == [0, 3, 0, 0]
+        assert rows[1] == model.predict([known], 3, runtime=FP32)[0]
+        assert model.explain("", runtime=FP32) == []
+        explanation = model.explain("", model.classes_[0], runtime=FP32)
+        if getattr(model, "combine", "average") == "average":
+            assert (explanation.score, explanation.reached) == (0.0, False)
+
+    def test_the_score_is_that_of_evaluate(self, model, known):
+        truth = [[row[number % 2][0]] for number, row in enumerate(model.predict(known, 2))]
+        assert model.score(known, truth) == model.evaluate(known, truth)["P@1"]
 
     def test_k_must_be_at_least_1(self, model, documents):
         with pytest.raises(TreetopError, match="k is 0: it must be at least 1"):
             model.predict(documents, 0)
 
-    def test_the_score_is_precision_at_1(self, model, documents):
-        best = [[row[0][0]] for row in model.predict(documents, 1, runtime=FP32)]
-        assert model.evaluate(documents, best, (1,), runtime=FP32)["P@1"] == 1.0
+    def test_the_score_is_precision_at_1(self, model, known):
+        best = [[row[0][0]] for row in model.predict(known, 1, runtime=FP32)]
+        assert model.evaluate(known, best, (1,), runtime=FP32)["P@1"] == 1.0
         half = [names if number % 2 else ["another"] for number, names in enumerate(best)]
         expected = (len(best) // 2) / len(best)
-        assert model.evaluate(documents, half, (1,), runtime=FP32)["P@1"] == pytest.approx(expected)
+        assert model.evaluate(known, half, (1,), runtime=FP32)["P@1"] == pytest.approx(expected)
 
     def test_explanations_have_the_predicted_scores(self, model, documents):
         document = documents[0] if isinstance(documents[0], str) else documents[:1]

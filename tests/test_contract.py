@@ -162,6 +162,11 @@ class TestImportedFromPecos(ModelContract):
     def model(self):
         return loaded("pecos-linear")
 
+    @pytest.fixture
+    def documents(self):
+        texts = (FOLDERS.parent / "interop" / "pecos" / "test.txt").read_text("utf-8").splitlines()
+        return [text for text in texts if text.strip()][:12]
+
 
 class TestTransformerImportedFromPecos(ModelContract):
     @pytest.fixture

@@ -58,15 +58,27 @@ class FittedMixin(HubMixin):
         """Number of training documents."""
         return self._fitted().train_documents
 
-    def predict(self, X: Any, k: int = 5, **options: Unpack[PredictKeywords]) -> Predictions:
+    def predict(
+        self,
+        X: Any,
+        k: int = 5,
+        *,
+        threshold: float | None = None,
+        **options: Unpack[PredictKeywords],
+    ) -> Predictions:
         """Predict the best labels of each document.
 
         Parameters
         ----------
         X : iterable of str, or feature matrix
-            N documents. A model that was trained on a feature matrix takes a matrix.
+            N documents. A model that was trained on a feature matrix takes a matrix, sparse or dense.
+            A text without any word that the model can read, such as an empty one, gets no labels; a
+            row of zeros in a matrix gets the labels that are frequent in the training data.
         k : int, default=5
             Number of labels per document.
+        threshold : float, optional
+            Minimum score of a label: of the best `k` labels, those that reach it are predicted. A
+            document may have none.
         **options
             Keyword arguments of `predict_scores`: ``beam``, ``allow``, ``candidates``, ``threads``,
             ``runtime``.
@@ -87,10 +99,12 @@ class FittedMixin(HubMixin):
         >>> predictions  # doctest: +ELLIPSIS
         [[('fruit', 0.7...), ('red', 0.7...)],
          [('blue', 0.6...), ('fruit', 0.3...)]]
-        >>> [[name for name, score in row if score > 0.5] for row in predictions]
-        [['fruit', 'red'], ['blue']]
+        >>> confident = model.predict(["a red apple", "a blue sea", ""], k=5, threshold=0.5)
+        >>> [[name for name, score in row] for row in confident]
+        [['fruit', 'red'], ['blue'], []]
         """
-        return named_predictions(self.predict_scores(X, k, **options), self.classes_)
+        check_threshold(threshold)
+        return named_predictions(self.predict_scores(X, k, **options), self.classes_, threshold)
 
     def predict_scores(
         self,
@@ -207,7 +221,7 @@ class FittedMixin(HubMixin):
         ['red']
         """
         model = self._fitted()
-        single = isinstance(label, str | Real)
+        single = isinstance(label, str | Real | np.bool_)
         # Imported on use: a process that only predicts starts faster.
         from treetop.explain.explaining import explain
 
@@ -238,12 +252,13 @@ class FittedMixin(HubMixin):
         X : iterable of str, or feature matrix
             N documents.
         y : list of lists of label names, or matrix of shape (N, number of columns)
-            True labels, matched to those of the model by name. Labels that the model does not know
-            count as missed.
+            True labels, matched to those of the model by name, in any form that `fit` takes. Labels
+            that the model does not know count as missed.
         k : int or sequence of int, default=(1, 3, 5)
             Numbers of ranks to compute the metrics at.
         columns : iterable of names, optional
-            Names of the columns if `y` is a matrix whose columns are not `classes_`.
+            Names of the columns if `y` is a matrix whose columns are not `classes_`. A table has its
+            own.
         **options
             Keyword arguments of `predict_scores`.
 
@@ -277,9 +292,9 @@ class FittedMixin(HubMixin):
         Returns
         -------
         float
-            P@1. For other metrics see `treetop.scorer`.
+            P@1 of `evaluate`. For other metrics see `treetop.scorer`.
         """
-        return float(self.evaluate(X, y, 1)["P@1"])
+        return float(self.evaluate(X, y)["P@1"])
 
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model to a folder that `treetop.load` reads.
@@ -362,6 +377,13 @@ class FittedMixin(HubMixin):
         if not self.__sklearn_is_fitted__():
             raise not_fitted(type(self).__name__)
         return self.model_
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raise unless a threshold is a number."""
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if threshold is not None and (not is_number or threshold != threshold):
+        raise TreetopError(f"threshold is {threshold!r}: give a number, the minimum score of a label")
 
 
 def not_fitted(name: str) -> Exception:

@@ -149,7 +149,7 @@ def test_parts_of_a_label_that_is_not_reached_are_those_it_would_have_had(texts_
         assert explanation.score == 0.0
         assert explanation.raw_score != 0.0
         assert_adds_up_over_trees(explanation)
-        assert "beam search does not reach this label" in str(explanation)
+        assert "beam search does not reach the label" in str(explanation)
 
 
 def test_the_last_node_of_a_path_is_the_label(model):

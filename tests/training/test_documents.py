@@ -116,7 +116,7 @@ def test_validation_accepts_the_same_forms_as_fit_and_explains_errors(encoder):
     assert sorted({level for level, _, _ in validation_of(model)}) == [1, 2]
     for wrong, message in [
         ((held, held_labels[:3]), "validation: 8 documents but labels for 3"),
-        ((held, list(first)), "give a list of names"),
+        ((held, [*held_labels[1:], "x"]), "give a list of names"),
         ((held, np.ones((8, 2))), "validation labels: 2 columns"),
         ((held, [["unknown"]] * 8), "validation: no document has a label that the training data has"),
     ]:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features
+from treetop.features.given import is_text, python_texts, read_features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
 from treetop.kernels.warming import warm_up
@@ -73,7 +73,7 @@ class XRLinear(Learner):
         X: Any,
         y: Any,
         *,
-        label_names: Sequence[str] | None = None,
+        label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
         verbose: bool | int | None = None,
@@ -85,14 +85,16 @@ class XRLinear(Learner):
         Parameters
         ----------
         X : iterable of str, matrix of shape (N, d), or Features
-            Texts, or a sparse or dense feature matrix.
-        y : list of lists of str, matrix of shape (N, L), or array of shape (N,)
-            Label names per document; or a sparse or dense matrix of 0/1 or relevances; or one label per
-            document.
-        label_names : sequence of str, optional
+            Texts, or a sparse or dense feature matrix. Predictions take a matrix of either kind.
+        y : list of lists of names, matrix of shape (N, L), or list or array of shape (N,)
+            Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
+            frame, whose columns are the labels; or one label per document. Names are strings,
+            integers, floats or booleans, all of one type, which predictions and saved models keep.
+        label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
-            Weight of each document.
+            Weight of each document: one of weight 2 counts as two equal documents, and one of weight 0
+            is left out. Text features are learned from every document that counts, once each.
         tree : Tree, optional
             A label tree to use instead of those that would be built.
         verbose : bool or int, optional
@@ -143,17 +145,22 @@ class XRLinear(Learner):
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts = asked, None, None
+        rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if is_text(X):
+            X = python_texts(X)
+            if rows is not None:
+                X = list(X)
+                training.check_count(len(X), Y)
+                X, Y, weights = training.selected(rows, X, Y, weights)
             settings, X = auto.with_ngrams(settings, X)
             if settings.keep_documents:
                 X = texts = list(X)
             words, X = fit_tfidf(settings.analysers(), X, place.threads)
         X = read_features(X)
         training.check_rows(X, Y)
-        if (rows := training.counted_rows(weights)) is not None and weights is not None:
+        if words is None and rows is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
-            texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.with_costs(settings, Y, weights)
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)

@@ -143,7 +143,7 @@ def paths_of(member: Member, label: int) -> list[TracedPath]:
         counted = steps[-1:] if score_kind(transform).combine == search.LAST else steps
         path = Path(
             score=score_of(steps, ranker),
-            reached=is_reached(steps, beams),
+            reached=X.blank is None and is_reached(steps, beams),  # a blank text gets no labels
             nodes=[node_of(model, ranker, step) for step in steps],
             raw_score=sum(step.raw for step in counted),
             transform=transform,

@@ -110,7 +110,9 @@ class Explanation:
     def __str__(self) -> str:
         lines = [f"{self.label}  score {self.score:.4f}"]
         if not self.reached:
-            lines.append("  beam search does not reach this label; without it, the parts would be:")
+            lines.append(
+                "  not predicted: nothing in the text is known, or beam search does not reach the label"
+            )
         parts = f"words {self.word_sum:+.3f}"
         if self.encoder:
             parts += f", encoder {self.encoder:+.3f}"

@@ -53,15 +53,16 @@ class FeatureMap:
         return self.words is not None or self.encoder is not None
 
     def of_texts(self, texts: Iterable[str], runtime: Runtime) -> Features:
-        """Φ_cat of texts; the sparse half only if there is no encoder."""
+        """Φ_cat of texts; the sparse half only if there is no encoder. Blank texts are marked."""
         if not self.reads_texts:
             raise TreetopError("this model was trained on a feature matrix, not on text")
         assert self.words is not None
         if self.encoder is None:
-            return features(self.words.transform(texts, runtime.threads))
+            return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
         vectors = self.encoder.open(runtime).embed_texts(texts)
-        return self.join(self.words.transform(texts, runtime.threads), vectors)
+        joined = self.join(self.words.transform(texts, runtime.threads), vectors)
+        return joined.blank_marked(texts)
 
     def join(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
         """Φ_cat from Φ_tfidf and Φ_dnn: both halves scaled row by row, then placed side by side."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,57 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
+from treetop.runtime.frames import column_names, listed
+
+# Kinds of numpy types: numbers, and those of arrays of texts.
+NUMBERS, TEXTS = "biuf", "OUT"
 
 
 def is_text(X: Any) -> bool:
-    """Whether X is a collection of texts; False for matrices of features."""
-    if isinstance(X, str):
+    """Whether X is a collection of texts; False for matrices of features.
+
+    What is neither, or has no order, is an error.
+    """
+    if isinstance(X, str | bytes):
         raise TreetopError("X is one string: pass a list of texts")
     if isinstance(X, Features) or sp.issparse(X):
         return False
     if isinstance(X, np.ndarray):
-        return X.ndim == 1 and X.dtype.kind in "OUT"
-    return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in "biuf")
+        return X.ndim == 1 and X.dtype.kind in TEXTS
+    if isinstance(X, set | frozenset):
+        raise TreetopError("X is a set, which has no order: pass a list of texts")
+    if (columns := column_names(X)) is not None:
+        check_numeric_table(X, columns)
+        return False
+    if isinstance(X, list | tuple):
+        return not holds_rows_of_numbers(X)
+    return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in NUMBERS)
+
+
+def check_numeric_table(X: Any, columns: list[Any]) -> None:
+    """Raise unless a table holds nothing but numbers: it would be iterated by its column names."""
+    numeric = hasattr(X, "__array__") and np.asarray(X).dtype.kind in NUMBERS
+    if not numeric:
+        raise TreetopError(
+            f"X is a table with the columns {listed(columns)}: pass one column of texts, such as "
+            f"X[{columns[0] if columns else 'text'!r}], or a table of numbers"
+        )
+
+
+def holds_rows_of_numbers(X: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list is a matrix of features, row by row."""
+    if not X or not isinstance(X[0], list | tuple | np.ndarray):
+        return False
+    try:
+        array = np.asarray(X)
+    except ValueError:  # rows of different lengths
+        return False
+    return array.ndim == 2 and array.dtype.kind in NUMBERS
+
+
+def python_texts(X: Iterable[Any]) -> Iterable[str]:
+    """Return texts as an iterable of Python strings; an Arrow column yields its own type of strings."""
+    return X.to_pylist() if hasattr(X, "to_pylist") else X
 
 
 def read_features(X: Any) -> Features:
@@ -36,4 +77,24 @@ def read_features(X: Any) -> Features:
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X must be a "
             "list of texts or a matrix with one row per document"
         )
-    return features(dense=array.astype(np.float32))
+    try:
+        return features(dense=array.astype(np.float32))
+    except ValueError:
+        raise TreetopError(
+            "X is a matrix that holds texts: pass one column of it, or a matrix of numbers"
+        ) from None
+
+
+def read_features_like(X: Any, widths: tuple[int, int]) -> Features:
+    """Features with `widths` columns in the sparse and the dense half, if X has as many in all.
+
+    A model that was trained on a dense matrix takes a sparse one, and the other way round.
+    """
+    given = read_features(X)
+    if given.widths == widths or sum(given.widths) != sum(widths) or all(given.widths):
+        return given
+    if given.widths[0]:
+        sparse, dense = given.sparse[:, : widths[0]], given.sparse[:, widths[0] :].toarray()
+    else:
+        sparse, dense = sp.csr_matrix(given.dense[:, : widths[0]]), given.dense[:, widths[0] :]
+    return features(sparse, dense)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,14 @@ from treetop.errors import TreetopError
 
 @dataclass(frozen=True)
 class Features:
-    """Rows of features in two halves, either of which may be empty (zero columns)."""
+    """Rows of features in two halves, either of which may be empty (zero columns).
+
+    `blank` marks documents in which there was nothing to read: they get no labels.
+    """
 
     sparse: sp.csr_matrix  # float32, indices int32 ascending, indptr int64
     dense: np.ndarray  # float32, C-contiguous
+    blank: np.ndarray | None = None  # bool, by row; None: no document is blank
 
     @property
     def rows(self) -> int:
@@ -34,7 +39,20 @@ class Features:
         return self.sparse.indptr, self.sparse.indices, self.sparse.data, self.dense
 
     def __getitem__(self, rows: Any) -> Features:
-        return features(self.sparse[rows], self.dense[rows])
+        selected = features(self.sparse[rows], self.dense[rows])
+        return selected if self.blank is None else replace(selected, blank=self.blank[rows])
+
+    def blank_marked(self, texts: Sequence[str] = ()) -> Features:
+        """Mark the documents without any feature, and those of the `texts`, if given, without any word.
+
+        This is for features of texts. A row of zeros in a matrix that users pass is not blank.
+        """
+        blank = np.diff(self.sparse.indptr) == 0
+        if self.dense.shape[1]:
+            blank &= ~self.dense.any(axis=1)
+        if texts:
+            blank |= np.array([not text or text.isspace() for text in texts])
+        return replace(self, blank=blank) if blank.any() else self
 
     def squared_norms(self) -> np.ndarray:
         """‖x‖² of each row, both halves together: float32."""

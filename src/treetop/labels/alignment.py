@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from numbers import Real
+from collections.abc import Container, Iterable
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.labels.vocabulary import Vocabulary, as_labels, is_label_matrix, label_matrix, not_a_list
+from treetop.labels.given import GivenLabels, check_names_in, given_labels
+from treetop.labels.types import plain_label
+from treetop.labels.vocabulary import Vocabulary, label_matrix
 
 
 def align(
@@ -23,17 +24,18 @@ def align(
 ) -> sp.csr_matrix:
     """Convert labels to a matrix whose columns are in the order of `classes`.
 
-    Names are compared as strings: the integer 3, ``np.int64(3)`` and ``"3"`` are the same label.
+    Names are compared as strings: the integer 3, ``np.int64(3)`` and ``"3"`` are the same label. The
+    float 3.0 is too, if no label is called ``"3.0"``: pandas makes floats of integers.
 
     Parameters
     ----------
-    y : list of lists of names, 1-D array of names, or matrix of shape (N, number of columns)
-        Labels of N documents. A 1-D array has one label per document.
+    y : list of lists of names, list or 1-D array of names, or matrix of shape (N, number of columns)
+        Labels of N documents. A list or 1-D array of names has one label per document.
     classes : iterable of names
         Names of the L columns to return, in order.
     columns : iterable of names, optional
         Names of the columns of a matrix `y`. If omitted, the matrix must have L columns in the order
-        of `classes`.
+        of `classes`, or be a table whose columns are named.
     unseen : bool
         Whether to keep labels that are not among `classes`. Those that occur follow the L columns,
         sorted by name.
@@ -46,15 +48,14 @@ def align(
         L' is L plus the number of unseen labels that are kept. Values are those of the matrix `y`,
         or 1.
     """
-    if y is None:
-        raise TreetopError("requires y to be passed, but the target y is None")
     known = vocabulary(classes)
-    y = as_labels(y)
-    if is_label_matrix(y):
-        return reordered(label_matrix(y), known, columns, unseen, input_name)
+    given = given_labels(y, input_name, known.numbers.__contains__)
+    if given.matrix is not None:
+        columns = given.columns if columns is None else columns
+        return reordered(label_matrix(given.matrix), known, columns, unseen, input_name)
     if columns is not None:
         raise TreetopError(f"{input_name}: columns= applies to a matrix, not to lists of label names")
-    lines = name_lists(y)
+    lines = spelled_lists(given, known)
     Y = known.extended(lines).encode(lines)
     return Y if unseen else Y[:, : len(known)]
 
@@ -66,17 +67,18 @@ def align_with_scores(
 
     Without `classes`, `y_true` must be a matrix whose columns are in the order of the scores.
     """
-    y_true = as_labels(y_true)
     if classes is None:
         if columns is not None:
             raise TreetopError(
                 "columns= needs the names of the scores' columns too: give classes=model.classes_"
             )
-        if not is_label_matrix(y_true):
+        given = given_labels(y_true, "y_true")
+        if given.matrix is None:
             raise TreetopError(
                 "y_true is lists of label names: give the names of the scores' columns as "
                 "classes=model.classes_ (a matrix must be an array or sparse)"
             )
+        y_true = given.matrix
         classes = range(width)
     classes = list(classes)
     if len(classes) != width:
@@ -86,47 +88,43 @@ def align_with_scores(
 
 def columns_of(names: Iterable[object], classes: Vocabulary) -> np.ndarray:
     """Return the column number (int64) of each label name; an unknown name is an error."""
+    if isinstance(names, str | bytes):
+        raise TreetopError(f"{names!r} is one string: give a list of label names")
     numbers = classes.numbers
     names = list(names)
     for name in names:
-        if str(name) not in numbers:
+        if spelled(name, numbers) not in numbers:
             raise TreetopError(f"label {name!r} is not known to the model")
-    return np.array([numbers[str(name)] for name in names], np.int64)
+    return np.array([numbers[spelled(name, numbers)] for name in names], np.int64)
 
 
 def vocabulary(names: Iterable[object]) -> Vocabulary:
     """Return names of any type as a vocabulary of strings; duplicate names are an error."""
-    unique = Vocabulary(map(str, names))
+    unique = Vocabulary(str(plain_label(name)) for name in names)
     unique.numbers  # noqa: B018 - raises if a name occurs twice
     return unique
 
 
-def name_lists(y: Iterable[Iterable[object]]) -> list[list[str]]:
-    """Return the label names of each document as strings."""
-    one_label_each = isinstance(y, np.ndarray) and all(map(is_name, y))
-    return [names_in([line] if one_label_each else line, number) for number, line in enumerate(y)]
+def spelled_lists(given: GivenLabels, known: Vocabulary) -> list[list[str]]:
+    """Return the label names of each document as strings, as `known` spells them."""
+    if given.one_each is not None:
+        return [[spelled(name, known.numbers)] for name in given.one_each.tolist()]
+    assert given.lists is not None
+    if check_names_in(given.lists) <= {str}:
+        return given.lists
+    return [[spelled(name, known.numbers) for name in names] for names in given.lists]
 
 
-def names_in(line: Iterable[object], document: int) -> list[str]:
-    """Return the label names of one document as strings."""
-    if isinstance(line, str | bytes):
-        raise not_a_list(line, document)
-    try:
-        labels = list(line)
-    except TypeError:
-        raise not_a_list(line, document) from None
-    for label in labels:
-        if not is_name(label):
-            raise TreetopError(
-                f"Unknown label type: label {label!r} is of type {type(label).__name__}, "
-                "not a string or a number"
-            )
-    return list(map(str, labels))
-
-
-def is_name(label: object) -> bool:
-    """Whether an object is a valid label name: a string or a number."""
-    return isinstance(label, str | Real | np.bool_)
+def spelled(name: Any, numbers: Container[str]) -> str:
+    """Return a label name as a string: of the spellings of a number the one that is in `numbers`."""
+    plain = plain_label(name)
+    if isinstance(plain, float) and plain.is_integer():
+        other = str(int(plain))
+    elif isinstance(plain, int) and not isinstance(plain, bool) and abs(plain) <= 2**53:
+        other = str(float(plain))
+    else:
+        return str(plain)
+    return other if other in numbers and str(plain) not in numbers else str(plain)
 
 
 def reordered(

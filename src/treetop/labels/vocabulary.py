@@ -11,19 +11,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.labels.given import check_names_in
+from treetop.labels.types import plain_label, type_of
 
 
 class Vocabulary:
     """Label names in a fixed order."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    def __init__(self, names: Iterable[Any]) -> None:
         self.names = list(names)
 
     def __len__(self) -> int:
         return len(self.names)
 
     @cached_property
-    def numbers(self) -> dict[str, int]:
+    def numbers(self) -> dict[Any, int]:
         """The number of each name, computed on first use because prediction does not need it."""
         numbers = {name: number for number, name in enumerate(self.names)}
         if len(numbers) != len(self.names):
@@ -49,50 +51,25 @@ class Vocabulary:
         return sp.csr_matrix((data, indices, indptr), shape=(len(rows), len(self)))
 
 
-def vocabulary_of(labels: Iterable[Iterable[str]]) -> Vocabulary:
-    """Collect all label names that occur, sorted."""
-    names: set[str] = set()
-    for number, line in enumerate(labels):
-        if isinstance(line, str):
-            raise not_a_list(line, number)
-        try:
-            names.update(line)
-        except TypeError:
-            raise not_a_list(line, number) from None
-    for name in names:
-        if not isinstance(name, str):
-            raise TreetopError(
-                f"Unknown label type: label {name!r} is of type {type(name).__name__}, not a string"
-            )
-    return Vocabulary(sorted(names))
-
-
-def not_a_list(line: object, document: int) -> TreetopError:
-    """Return the error for a document whose labels are not a list of names."""
-    if isinstance(line, str):
-        return TreetopError(
-            f"labels of document {document} are the string {line!r}: give a list of names"
-        )
-    return TreetopError(
-        f"Unknown label type: labels of document {document} are {line!r}: give a list of names"
-    )
-
-
-def as_labels(y: Any) -> Any:
-    """Convert a Series, DataFrame, tensor or similar object to an array; return others unchanged."""
-    if isinstance(y, list | tuple | np.ndarray) or sp.issparse(y) or not hasattr(y, "__array__"):
-        return y
-    return np.asarray(y)
-
-
-def is_label_matrix(y: object) -> bool:
-    """Whether labels are a matrix of shape (documents, labels)."""
-    return sp.issparse(y) or (isinstance(y, np.ndarray) and y.ndim == 2)
+def vocabulary_of(labels: Sequence[Iterable[Any]]) -> Vocabulary:
+    """Collect all label names that occur, sorted; they must be of one type."""
+    types = check_names_in(labels)
+    unique: set[Any] = set()
+    for names in labels:
+        unique.update(names)
+    plain = [plain_label(name) for name in unique]
+    if len(types) > 1:  # True and 1 are the same element of a set
+        examples = {type(name): plain_label(name) for names in labels for name in names}
+        type_of(list(examples.values()))
+    return Vocabulary(sorted(plain))
 
 
 def label_matrix(Y: Any) -> sp.csr_matrix:
     """Return Y as canonical float32 CSR, without explicit zeros; relevance must not be negative."""
-    canonical = sp.csr_matrix(Y, dtype=np.float32, copy=True)
+    try:
+        canonical = sp.csr_matrix(Y, dtype=np.float32, copy=True)
+    except (TypeError, ValueError):
+        raise TreetopError("label matrix: holds values that are not numbers") from None
     canonical.sum_duplicates()
     canonical.eliminate_zeros()
     if not (np.isfinite(canonical.data).all() and (canonical.data >= 0).all()):

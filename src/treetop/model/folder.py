@@ -15,6 +15,7 @@ from treetop.features.feature_map import FeatureMap, Vectoriser
 from treetop.features.words.pecos import PecosWords
 from treetop.features.words.tfidf import Tfidf
 from treetop.labels.tree import Tree
+from treetop.labels.types import parsed_names
 from treetop.model import layout
 from treetop.model.card import card
 from treetop.model.model import OPTIONAL_PARTS, EnsembleModel, Model, Predictor
@@ -45,7 +46,7 @@ def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | Non
 
 def write_parts(model: Model, target: Path) -> None:
     """Write the files of a model other than config.json and the model card."""
-    names = "".join(f"{name}\n" for name in model.classes)
+    names = "".join(f"{name}\n" for name in model.classes.tolist())
     (target / "labels.txt").write_text(names, encoding="utf-8", newline="")
     shape: Arrays = {"train_counts": model.label_counts}
     weights: Arrays = {}
@@ -124,12 +125,8 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
 def read_labels_file(path: Path, kind: str) -> np.ndarray:
     """Read label names, converted to the type they had in training; `kind` as in config.json."""
     names = path.read_bytes().decode("utf-8").split("\n")[:-1]
-    if kind == "bool":
-        return np.array([name == "True" for name in names])
-    if kind not in ("int", "float"):
-        return np.array(names, dtype=object)
     try:
-        return np.array(names).astype(kind)
+        return parsed_names(names, kind)
     except ValueError:
         raise TreetopError(f"{path}: holds a label that is not of type {kind}: train again") from None
 

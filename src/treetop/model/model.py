@@ -12,11 +12,13 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, read_features
+from treetop.features.given import is_text, python_texts, read_features_like
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
+from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
+from treetop.ranking.blank import without_rows
 from treetop.ranking.combining import combined
 from treetop.ranking.pooling import best_of_trees
 from treetop.ranking.ranker import Ranker
@@ -125,8 +127,8 @@ class Model:
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
         """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
-            return self.feature_map.of_texts(documents, runtime)
-        return self.checked(read_features(documents))
+            return self.feature_map.of_texts(python_texts(documents), runtime)
+        return self.checked(read_features_like(documents, self.feature_map.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
@@ -160,8 +162,10 @@ class Model:
                 raise TreetopError(f"candidates have shape {candidates.shape}, expected {shape}")
         rankers, threads = self.rankers, runtime.thread_count
         if len(rankers) == 1:
-            return rankers[0].predict(features, k, threads, beam, allowed, candidates)
-        return best_of_trees(rankers, features, k, threads, beam, allowed, candidates)
+            scores = rankers[0].predict(features, k, threads, beam, allowed, candidates)
+        else:
+            scores = best_of_trees(rankers, features, k, threads, beam, allowed, candidates)
+        return scores if features.blank is None else without_rows(scores, features.blank)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the encoder, if the model has one."""
@@ -231,7 +235,7 @@ class EnsembleModel:
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
         """Compute the features of each member."""
-        documents = list(documents) if is_text(documents) else documents
+        documents = list(python_texts(documents)) if is_text(documents) else documents
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
@@ -294,8 +298,3 @@ def check_k(k: int) -> None:
     """Raise unless `k`, the number of labels per document, is at least 1."""
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
-
-
-def label_type(classes: np.ndarray) -> str:
-    """Name the type of label names: ``str``, ``int``, ``float`` or ``bool``."""
-    return {"b": "bool", "i": "int", "u": "int", "f": "float"}.get(classes.dtype.kind, "str")

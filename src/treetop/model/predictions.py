@@ -7,6 +7,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.labels.types import plain_label
 from treetop.runtime.tables import html_table
 
 # Documents shown by `repr` and in notebooks.
@@ -69,7 +70,9 @@ class Predictions(list[Prediction]):
         return table + (f"<p>… and {hidden:,} more documents</p>" if hidden else "")
 
 
-def named_predictions(scores: sp.csr_matrix, names: np.ndarray) -> Predictions:
+def named_predictions(
+    scores: sp.csr_matrix, names: np.ndarray, threshold: float | None = None
+) -> Predictions:
     """Give the scores of each row the names of their labels.
 
     Parameters
@@ -78,6 +81,8 @@ def named_predictions(scores: sp.csr_matrix, names: np.ndarray) -> Predictions:
         Scores, best first in each row.
     names : array of shape (L,)
         Label names.
+    threshold : float, optional
+        Labels with lower scores are left out.
 
     Returns
     -------
@@ -87,9 +92,9 @@ def named_predictions(scores: sp.csr_matrix, names: np.ndarray) -> Predictions:
     labels, values = scores.indices.tolist(), scores.data.tolist()
     pairs = [(plain_label(names[label]), value) for label, value in zip(labels, values, strict=True)]
     ends = scores.indptr.tolist()
-    return Predictions(Prediction(pairs[start:end]) for start, end in zip(ends, ends[1:]))
-
-
-def plain_label(name: Any) -> Any:
-    """Return a label name as a plain Python value instead of a numpy scalar."""
-    return name.item() if isinstance(name, np.generic) else name
+    rows = (pairs[start:end] for start, end in zip(ends, ends[1:]))
+    if threshold is not None:
+        # Scores are float32: one of 0.7 reaches the threshold 0.7.
+        least = float(np.float32(threshold))
+        rows = ([pair for pair in row if pair[1] >= least] for row in rows)
+    return Predictions(map(Prediction, rows))

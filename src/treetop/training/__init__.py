@@ -9,10 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from treetop.training.documents import TrainingDocuments, counted_rows, read_documents
+    from treetop.training.documents import (
+        TrainingDocuments,
+        counted_rows,
+        read_documents,
+        selected,
+    )
     from treetop.training.failures import with_fallback
     from treetop.training.forest import train_forest
-    from treetop.training.inputs import check_rows, read_labels, read_weights
+    from treetop.training.inputs import check_count, check_rows, read_labels, read_weights
     from treetop.training.learned import learned_model
     from treetop.training.run import check_run
     from treetop.training.stages import Training
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Training",
     "TrainingDocuments",
+    "check_count",
     "check_rows",
     "check_run",
     "counted_rows",
@@ -27,14 +33,15 @@ __all__ = [
     "read_documents",
     "read_labels",
     "read_weights",
+    "selected",
     "train_forest",
     "with_fallback",
 ]
 _MODULES = {
-    "documents": ("TrainingDocuments", "counted_rows", "read_documents"),
+    "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
     "forest": ("train_forest",),
-    "inputs": ("check_rows", "read_labels", "read_weights"),
+    "inputs": ("check_count", "check_rows", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "run": ("check_run",),
     "stages": ("Training",),

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.given import python_texts
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
@@ -46,7 +47,7 @@ def read_documents(
     settings: TransformerSettings,
     texts: Iterable[str],
     y: Any,
-    names: Sequence[str] | None,
+    names: Sequence[Any] | None,
     weights: Any,
     validation: tuple[Any, Any] | None,
 ) -> TrainingDocuments:
@@ -100,7 +101,7 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
 
 def checked_texts(texts: Iterable[str]) -> list[str]:
     """Return the texts as a list; a document that is not a string is an error."""
-    documents = list(texts)
+    documents = list(python_texts(texts))
     for number, text in enumerate(documents):
         check_text(text, number)
     return documents

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,56 +10,59 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
-from treetop.labels.vocabulary import as_labels, is_label_matrix, label_matrix, vocabulary_of
+from treetop.labels.given import check_names_in, given_labels
+from treetop.labels.types import check_names, name_array, plain_label
+from treetop.labels.vocabulary import label_matrix, vocabulary_of
 
 
-def read_labels(y: Any, label_names: Sequence[str] | None) -> tuple[sp.csr_matrix, np.ndarray]:
+def read_labels(y: Any, label_names: Iterable[Any] | None) -> tuple[sp.csr_matrix, np.ndarray]:
     """Return Y, CSR float32 of shape (N, L), and the label names, from any form that `fit` accepts."""
-    if isinstance(y, np.ndarray) and y.dtype.kind == "c":
-        raise TreetopError("Complex data not supported")
-    if y is None:
-        raise TreetopError("requires y to be passed, but the target y is None")
-    y = as_labels(y)
-    if is_label_matrix(y):
-        Y = label_matrix(y)
-        names = label_names if label_names is not None else range(Y.shape[1])
-        if len(names) != Y.shape[1]:
-            raise TreetopError(f"{len(names)} label names for {Y.shape[1]} columns of labels")
-        classes = np.array([str(name) for name in names], dtype=object)
-    elif isinstance(y, np.ndarray) and y.ndim == 1 and (single := one_label_each(y)) is not None:
-        return single
+    given = given_labels(y)
+    if given.matrix is not None:
+        Y = label_matrix(given.matrix)
+        names = column_labels(Y.shape[1], given.columns if label_names is None else label_names)
+        classes = name_array(names)
+    elif label_names is not None:
+        raise TreetopError(
+            "label_names= names the columns of a matrix, but y holds label names: leave it out (for "
+            "column numbers, give [label_names[number] for number in y])"
+        )
+    elif given.one_each is not None:
+        Y, classes = one_label_each(given.one_each)
     else:
-        lines = [list(line) if hasattr(line, "__next__") else line for line in y]  # iterators, once
-        vocabulary = vocabulary_of(lines)
-        Y, classes = vocabulary.encode(lines), np.array(vocabulary.names, dtype=object)
-    check_names(classes)
+        assert given.lists is not None
+        vocabulary = vocabulary_of(given.lists)
+        check_names(vocabulary.names)  # NaN is in no vocabulary
+        Y, classes = vocabulary.encode(given.lists), name_array(vocabulary.names)
+    check_names(classes.tolist())
     if Y.nnz == 0:
         raise TreetopError("no document has a label")
     return Y, classes
 
 
-def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray] | None:
-    """Return Y and the classes of an array with one label per document; None for other arrays."""
-    if y.dtype.kind == "O" and y.size and all(isinstance(name, str) for name in y):
-        y = y.astype(str)
-    if y.dtype.kind not in "biufUS":
-        return None
+def column_labels(columns: int, names: Iterable[Any] | None) -> list[Any]:
+    """Return the plain names of the columns of a label matrix: by default ``"0"``, ``"1"``, …."""
+    if names is None:
+        return [str(number) for number in range(columns)]
+    if isinstance(names, str | bytes | set | frozenset):
+        raise TreetopError(
+            f"label_names is a {type(names).__name__}: give a list of one name per column"
+        )
+    listed = list(names)
+    if len(listed) != columns:
+        raise TreetopError(f"{len(listed)} label names for {columns} columns of labels")
+    check_names_in([listed])
+    return [plain_label(name) for name in listed]
+
+
+def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Return Y and the classes of an array with one number or boolean per document."""
     if y.dtype.kind == "f" and not np.isfinite(y).all():
-        raise TreetopError("Input y contains NaN or infinity")
+        raise TreetopError("Input y contains NaN or infinity: leave out documents without a label")
     classes, numbers = np.unique(y, return_inverse=True)
-    if y.dtype.kind == "U":
-        check_names(classes)
     cells = (np.ones(y.size, np.float32), numbers, np.arange(y.size + 1))
-    return sp.csr_matrix(cells, shape=(y.size, classes.size)), classes
-
-
-def check_names(names: np.ndarray) -> None:
-    """Raise unless label names are unique and each fits on one line of labels.txt."""
-    if len(set(names)) != len(names):
-        raise TreetopError("label names must differ from each other")
-    for name in names:
-        if "\n" in name:
-            raise TreetopError(f"label {str(name)!r} contains a line break")
+    Y = sp.csr_matrix(cells, shape=(y.size, classes.size))
+    return Y, name_array([plain_label(name) for name in classes])
 
 
 def check_rows(X: Features, Y: sp.csr_matrix) -> None:
