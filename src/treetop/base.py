@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.model.folder import read_model, write_model
 from treetop.model.hub import DownloadOptions, HubMixin, fetch
-from treetop.model.model import Predictor, check_k
+from treetop.model.model import Predictor, check_limits
 from treetop.model.predictions import Predictions, named_predictions
 from treetop.model.summary import html_card
 from treetop.runtime import Runtime
@@ -153,7 +153,7 @@ class FittedMixin(HubMixin):
         [0]
         """
         model, place = self._fitted(), self._place(runtime, threads)
-        check_k(k)
+        check_limits(k, beam)
         X = model.features(X, place)
         return model.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
 

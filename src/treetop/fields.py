@@ -115,6 +115,8 @@ def check_field(declared: Field[Any], value: Any) -> None:
     if value is None:
         return
     facts = facts_of(declared)
+    if isinstance(value, int) and abs(value) >= 2**63:
+        raise TreetopError(f"{name} is {str(value)[:40]}: it must fit into 64 bits")
     if facts.choices and value not in facts.choices:
         raise TreetopError(f"{name} is {value!r}: choose one of {', '.join(facts.choices)}")
     if isinstance(value, float) and not math.isfinite(value):

@@ -98,7 +98,7 @@ def flip(content):
         (lambda f: change(f / "ranker.safetensors", flip), "checksum differs"),
         (lambda f: change(f / "tfidf.safetensors", flip), "checksum differs"),
         (
-            lambda f: change(f / "config.json", lambda c: c.replace(b'"treetop": 1', b'"treetop": 9')),
+            lambda f: change(f / "config.json", lambda c: c.replace(b'"treetop": 2', b'"treetop": 9')),
             "made by a newer treetop",
         ),
     ],

@@ -18,6 +18,10 @@ def model(corpus):
     return treetop.XRLinear(tree="4-20-L", trees=2, threads=2).fit(*corpus)
 
 
+def widths_of(model):
+    return model.model_.feature_map.widths
+
+
 def test_weights_survive_conversion_to_cells_and_back(model):
     for ranker in model.rankers_:
         weights = ranker.weights
@@ -32,7 +36,7 @@ def test_weights_survive_conversion_to_cells_and_back(model):
 def test_packing_changes_weights_only_by_rounding(model, storage, error):
     ranker = model.rankers_[0]
     packed = pack(ranker.weights, storage)
-    again = cells_of(unpack(packed, ranker.tree, 2))
+    again = cells_of(unpack(packed, ranker.tree, widths_of(model), storage, 2))
     cells = cells_of(ranker.weights)
     if storage == "float16":
         np.testing.assert_array_equal(again.feature, cells.feature)

@@ -61,6 +61,11 @@ class FeatureMap:
             return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
         vectors = self.encoder.open(runtime).embed_texts(texts)
+        if vectors.shape[1] != self.widths[1]:
+            raise TreetopError(
+                f"the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model expects "
+                f"{self.widths[1]:,}: copy the model folder again or train again"
+            )
         joined = self.join(self.words.transform(texts, runtime.threads), vectors)
         return joined.blank_marked(texts)
 

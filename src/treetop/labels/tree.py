@@ -13,6 +13,7 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.labels.kmeans import KMeans, balanced_clusters, even_edges, free_clusters
 from treetop.labels.pifa import keep_largest
+from treetop.runtime.checking import Column, Sizes, check_arrays
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,20 @@ class Tree:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Tree:
-        """The inverse of `arrays`."""
-        depth = sum(name.startswith("child_ptr.") for name in arrays)
-        return cls(tuple(arrays[f"child_ptr.{level}"] for level in range(depth)), arrays["label_of"])
+        """The inverse of `arrays`, which may be from a stranger."""
+        sizes: Sizes = {"nodes_0": 1}
+        columns, depth = {}, 0
+        while (name := f"child_ptr.{depth}") in arrays:
+            depth += 1
+            if arrays[name].size:
+                sizes[f"nodes_{depth}"] = int(arrays[name].flat[-1])
+            columns[name] = Column("int64", (f"nodes_{depth - 1}+1",), ends_at=f"nodes_{depth}")
+        if sizes.get(f"nodes_{depth}", 0) < 1 or depth == 0:
+            raise TreetopError("the label tree is empty")
+        leaves = f"nodes_{depth}"
+        columns["label_of"] = Column("int64", (leaves,), below=leaves, distinct=True)
+        checked = check_arrays(arrays, columns, sizes)
+        return cls(tuple(checked[f"child_ptr.{level}"] for level in range(depth)), checked["label_of"])
 
     def __str__(self) -> str:
         return "-".join(map(str, self.sizes))

@@ -7,13 +7,26 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
-from treetop.features.words.tokens import chain_names
+from treetop.features.words.tokens import chain_names, check_name_ends
 from treetop.labels.pifa import keep_largest
+from treetop.runtime.checking import Column, check_arrays
 
 # Kept per document: the number of its largest features, and of its first characters.
 FEATURES = 64
 CHARACTERS = 240
+COLUMNS = {
+    "indptr": Column("int64", ("documents+1",), ends_at="nonzeros"),
+    "indices": Column("int32", ("nonzeros",), least=0, below="features"),
+    "data": Column("float32", ("nonzeros",)),
+    "columns": Column("int64", ("1",)),
+    "dense": Column("float32", ("documents", "dense")),
+    "text": Column("uint8", ("characters",)),
+    "text_ends": Column("int64", ("texts",), least=0),
+    "label_ptr": Column("int64", ("documents+1",), ends_at="pairs"),
+    "labels": Column("int32", ("pairs",), least=0, below="all_labels"),
+}
 
 
 class KeptDocuments:
@@ -24,6 +37,23 @@ class KeptDocuments:
         pointers, columns = arrays["indptr"], int(arrays["columns"][0])
         parts = (arrays["data"], arrays["indices"], pointers)
         self.sparse = sp.csr_matrix(parts, shape=(pointers.size - 1, columns), copy=False)
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: dict[str, np.ndarray], widths: tuple[int, int], labels: int
+    ) -> KeptDocuments:
+        """Documents of a file, which may be from a stranger.
+
+        `widths` are the columns of both halves of the features.
+        """
+        sizes = {"features": widths[0], "dense": widths[1], "all_labels": labels}
+        checked = check_arrays(arrays, COLUMNS, sizes)
+        if checked["columns"][0] != widths[0]:
+            raise TreetopError(f"columns is {checked['columns'][0]:,} instead of {widths[0]:,}")
+        if checked["text_ends"].size not in (0, sizes["documents"]):
+            raise TreetopError("text_ends has neither an entry per document nor none")
+        check_name_ends(checked["text_ends"], checked["text"])
+        return cls(checked)
 
     @classmethod
     def of(
@@ -55,6 +85,8 @@ class KeptDocuments:
         if X.dense.shape[1]:
             similarity = similarity + self.arrays["dense"] @ X.dense[0]
         count = min(count, similarity.size)
+        if count == 0:
+            return []
         best = np.argpartition(-similarity, count - 1)[:count]
         best = best[np.argsort(-similarity[best], kind="stable")]
         return [(int(document), float(similarity[document])) for document in best]
@@ -65,7 +97,7 @@ class KeptDocuments:
         if not ends.size:
             return ""
         start = int(ends[document - 1]) if document else 0
-        return self.arrays["text"][start : int(ends[document])].tobytes().decode("utf-8")
+        return self.arrays["text"][start : int(ends[document])].tobytes().decode("utf-8", "replace")
 
     def labels_of(self, document: int) -> list[int]:
         """Return the label numbers of a document."""

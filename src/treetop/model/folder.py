@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,17 +17,22 @@ from treetop.labels.tree import Tree
 from treetop.labels.types import parsed_names
 from treetop.model import layout
 from treetop.model.card import card
+from treetop.model.facts import EnsembleFacts, ModelFacts, read_history
 from treetop.model.model import OPTIONAL_PARTS, EnsembleModel, Model, Predictor
+from treetop.ranking.checking import check_weights
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
+from treetop.runtime.checking import Column, check_arrays, reading
 from treetop.runtime.files import json_lines, replacing_folder
-from treetop.settings.making import PARAMETERS, from_json
-from treetop.settings.schema import LinearSettings, TransformerSettings
+from treetop.settings.making import PARAMETERS
+from treetop.settings.schema import TransformerSettings
 
 FLOAT32 = "float32"
+COUNTS = {"train_counts": Column("int64", ("labels",), least=0)}
+CENTER = {"center": Column("float32", ("width",))}
 
 
 def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
@@ -76,88 +80,111 @@ def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None
 
 
 def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None = None) -> Predictor:
-    """Read the model in a folder, whatever its kind. Weights are memory-mapped."""
+    """Read the model in a folder, whatever its kind. Weights are memory-mapped.
+
+    The folder may be from a stranger: every number that a kernel or an allocation follows is checked.
+    """
     config = layout.read_config(folder, verify)
     kind = config.get("model")
-    if kind == "ensemble":
-        members = (folder / f"member-{number}" for number in range(len(config["members"])))
-        return EnsembleModel(
-            tuple(read_model(member, False, runtime) for member in members),
-            config["combine"],
-            tuple(config["weights"]),
-        )
-    if kind not in PARAMETERS:
-        raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
-    return read_parts(folder, config, runtime or Runtime())
+    try:
+        if kind == "ensemble":
+            return read_ensemble(folder, config, runtime)
+        if not isinstance(kind, str) or kind not in PARAMETERS:
+            raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
+        with reading(folder / layout.CONFIG):
+            facts = ModelFacts.of(config)
+        return read_parts(folder, facts, runtime or Runtime())
+    except OSError as error:
+        raise TreetopError(f"{error.filename or folder}: cannot be read ({error.strerror})") from None
 
 
-def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Model:
-    """Read the files of a model that is not an ensemble."""
-    settings = from_json(config["settings"], PARAMETERS[config["model"]].settings_type)
-    shape = read_arrays(folder / "tree.safetensors")
-    weights = read_arrays(folder / "ranker.safetensors")
-    storage = config.get("storage", FLOAT32)
-    rankers = [
-        read_ranker(part(shape, str(number)), part(weights, str(number)), settings, storage, runtime)
-        for number in range(len(config["trees"]))
+def read_ensemble(folder: Path, config: Mapping[str, Any], runtime: Runtime | None) -> EnsembleModel:
+    """Read the models of an ensemble, each from its own folder."""
+    with reading(folder / layout.CONFIG):
+        facts = EnsembleFacts.of(config)
+    members = [
+        read_model(folder / f"member-{number}", False, runtime) for number in range(facts.members)
     ]
-    history = folder / "history.jsonl"
+    for number, member in enumerate(members[1:], start=1):
+        if not np.array_equal(member.classes, members[0].classes):
+            raise TreetopError(f"{folder / f'member-{number}'}: has other labels than member-0")
+    return EnsembleModel(tuple(members), facts.combine, facts.weights)
+
+
+def read_parts(folder: Path, facts: ModelFacts, runtime: Runtime) -> Model:
+    """Read the files of a model that is not an ensemble."""
+    rankers, label_counts = read_rankers(folder, facts, runtime.thread_count)
+    labels = label_counts.size
     parts: dict[str, Any] = {}
     for name, kind in OPTIONAL_PARTS.items():
         if (path := folder / f"{name}.safetensors").is_file():
-            parts[name] = kind(read_arrays(path))
-    lines = history.read_text("utf-8").splitlines() if history.is_file() else []
+            with reading(path):
+                parts[name] = kind.from_arrays(read_arrays(path), facts.widths, labels)
     return Model(
-        kind=config["model"],
-        settings=settings,
-        classes=read_labels_file(folder / "labels.txt", config.get("label_type", "str")),
-        feature_map=read_feature_map(folder, config, settings),
-        rankers=tuple(rankers),
-        label_counts=shape["train_counts"],
-        train_documents=config["train_documents"],
-        history=tuple(json.loads(line) for line in lines),
-        storage=storage,
-        asked=config.get("asked", {}),
+        kind=facts.kind,
+        settings=facts.settings,
+        classes=read_labels_file(folder / "labels.txt", facts.label_type, labels),
+        feature_map=read_feature_map(folder, facts, runtime.thread_count),
+        rankers=rankers,
+        label_counts=label_counts,
+        train_documents=facts.train_documents,
+        history=read_history(folder / "history.jsonl"),
+        storage=facts.storage,
+        asked=facts.asked,
         **parts,
     )
 
 
-def read_labels_file(path: Path, kind: str) -> np.ndarray:
+def read_labels_file(path: Path, kind: str, count: int) -> np.ndarray:
     """Read label names, converted to the type they had in training; `kind` as in config.json."""
-    names = path.read_bytes().decode("utf-8").split("\n")[:-1]
+    content = path.read_bytes()
+    lines = content.count(b"\n")
+    if lines != count or not content.endswith(b"\n"):
+        raise TreetopError(
+            f"{path}: {lines:,} lines instead of {count:,}, one per label: "
+            "copy the model folder again or train again"
+        )
     try:
-        return parsed_names(names, kind)
+        return parsed_names(content.decode("utf-8").split("\n")[:-1], kind)
     except ValueError:
         raise TreetopError(f"{path}: holds a label that is not of type {kind}: train again") from None
 
 
-def read_ranker(
-    shape: Arrays, weights: Arrays, settings: LinearSettings, storage: str, runtime: Runtime
-) -> Ranker:
-    """Make a ranker of a tree and its weights, which are unpacked if they are packed."""
-    tree = Tree.from_arrays(shape)
-    plain = storage == FLOAT32
-    unpacked = Weights(**weights) if plain else unpack(weights, tree, runtime.thread_count)
-    return Ranker(tree, unpacked, settings.ranker())
+def read_rankers(
+    folder: Path, facts: ModelFacts, threads: int
+) -> tuple[tuple[Ranker, ...], np.ndarray]:
+    """Read the trees with their weights, which are unpacked if packed, and the counts of the labels."""
+    with reading(path := folder / "tree.safetensors"):
+        shape = read_arrays(path)
+        trees = [Tree.from_arrays(part(shape, str(number))) for number in range(facts.trees)]
+        sizes = {tree.label_of.size for tree in trees}
+        if len(sizes) != 1:
+            raise TreetopError("it holds no tree, or trees with different numbers of labels")
+        counts = check_arrays(shape, COUNTS, {"labels": sizes.pop()})["train_counts"]
+    with reading(path := folder / "ranker.safetensors"):
+        saved = read_arrays(path)
+        rankers = []
+        for number, tree in enumerate(trees):
+            arrays = part(saved, str(number))
+            if facts.storage == FLOAT32:
+                weights = Weights(**check_weights(arrays, tree, facts.widths, threads))
+            else:
+                weights = unpack(arrays, tree, facts.widths, facts.storage, threads)
+            rankers.append(Ranker(tree, weights, facts.settings.ranker()))
+    return tuple(rankers), counts
 
 
-def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSettings) -> FeatureMap:
+def read_feature_map(folder: Path, facts: ModelFacts, threads: int) -> FeatureMap:
     """Read text features, encoder and center; the encoder is opened on first use."""
-    widths = (int(config["feature_widths"][0]), int(config["feature_widths"][1]))
-    words: Vectoriser | None = None
-    if config["text"]:
-        learned = read_arrays(folder / "tfidf.safetensors")
-        pecos = config["text"] == PecosWords.kind
-        words = (
-            PecosWords.from_arrays(learned)
-            if pecos
-            else Tfidf.from_arrays(settings.analysers(), learned)
-        )
+    settings, words = facts.settings, read_vectoriser(folder / "tfidf.safetensors", facts, threads)
     if not isinstance(settings, TransformerSettings):
-        return FeatureMap(widths, words)
-    center = folder / "center.safetensors"
+        return FeatureMap(facts.widths, words)
+    center = None
+    if (path := folder / "center.safetensors").is_file():
+        with reading(path):
+            center = check_arrays(read_arrays(path), CENTER, {"width": facts.widths[1]})["center"]
     return FeatureMap(
-        widths,
+        facts.widths,
         words,
         EncoderHandle(
             folder / "encoder",
@@ -166,6 +193,24 @@ def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSe
             dropout=settings.dropout,
         ),
         settings.dense_weight,
-        read_arrays(center)["center"] if center.is_file() else None,
+        center,
         sees_words=settings.words,
     )
+
+
+def read_vectoriser(path: Path, facts: ModelFacts, threads: int) -> Vectoriser | None:
+    """Read text features; None for a model of feature matrices."""
+    if facts.words is None:
+        return None
+    settings = facts.settings
+    with reading(path):
+        arrays = read_arrays(path)
+        words: Vectoriser
+        if facts.words == PecosWords.kind:
+            words = PecosWords.from_arrays(arrays)
+        else:
+            words = Tfidf.from_arrays(settings.analysers(), arrays, threads)
+        used = 0 if isinstance(settings, TransformerSettings) and not settings.words else words.features
+        if used != facts.widths[0]:
+            raise TreetopError(f"it has {used:,} features, but config.json says {facts.widths[0]:,}")
+    return words

@@ -12,7 +12,8 @@ from typing import Any
 from treetop.errors import TreetopError
 from treetop.runtime.files import part_of, replacing_file
 
-VERSION = 1
+# Version 2: weights lie in the order of their rows, and readers check every number.
+VERSION = 2
 CONFIG = "config.json"
 CARD = "README.md"
 # Files that config.json does not list: itself, the card, and leftovers of a killed `keep_measures`.
@@ -59,8 +60,11 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
         raise TreetopError(f"{folder}: no model here, {CONFIG} is missing")
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        version, files = int(config["treetop"]), dict(config["files"])
-    except (ValueError, KeyError, TypeError):
+        version, files = config["treetop"], dict(config["files"])
+        if type(version) is not int or not isinstance(config.get("metrics", {}), dict):
+            raise TypeError
+        sizes = {name: entry_of(name, entry) for name, entry in files.items()}
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise TreetopError(f"{path}: damaged, or not the config of a treetop model") from None
     if version > VERSION:
         raise TreetopError(
@@ -68,10 +72,20 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
             "upgrade treetop"
         )
     if verify is None:
-        verify = sum(entry["bytes"] for entry in files.values()) <= VERIFY_BYTES
-    for name, entry in files.items():
-        check_file(folder / name, entry, verify)
+        verify = sum(size for size, _ in sizes.values()) <= VERIFY_BYTES
+    for name, (size, digest) in sizes.items():
+        check_file(folder / name, size, digest if verify else None)
     return config
+
+
+def entry_of(name: str, entry: dict[str, Any]) -> tuple[int, str]:
+    """Size and checksum of a listed file; ValueError if it lies outside of the folder."""
+    size, digest = entry["bytes"], entry["sha256"]
+    if type(size) is not int or not isinstance(digest, str):
+        raise TypeError
+    if "\0" in name or "\\" in name or not all(part.strip(".") for part in name.split("/")):
+        raise ValueError
+    return size, digest
 
 
 def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[Any], str]) -> None:
@@ -84,16 +98,16 @@ def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[A
             file.write(content)
 
 
-def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
-    """Raise if a file is missing, truncated or changed."""
+def check_file(path: Path, size: int, digest: str | None) -> None:
+    """Raise if a file is missing, truncated or, unless `digest` is None, changed."""
     if not path.is_file():
         raise TreetopError(f"{path}: missing: copy the whole model folder or train again")
-    if path.stat().st_size != entry["bytes"]:
+    if path.stat().st_size != size:
         raise TreetopError(
-            f"{path}: {path.stat().st_size:,} bytes instead of {entry['bytes']:,}: "
+            f"{path}: {path.stat().st_size:,} bytes instead of {size:,}: "
             "copy the model folder again or train again"
         )
-    if verify and checksum(path) != entry["sha256"]:
+    if digest is not None and checksum(path) != digest:
         raise TreetopError(f"{path}: damaged (checksum differs): copy the folder again")
 
 

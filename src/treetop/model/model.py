@@ -41,7 +41,9 @@ class SavedPart(Protocol):
 
     arrays: Arrays
 
-    def __init__(self, arrays: Arrays) -> None: ...
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, widths: tuple[int, int], labels: int) -> Any:
+        """Make the part of a file that may be from a stranger; raise if it does not fit the model."""
 
 
 # Optional parts of a model by the name of their field. Each is a file of the model folder.
@@ -154,7 +156,7 @@ class Model:
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""
-        check_k(k)
+        check_limits(k, beam)
         allowed = None if allow is None else columns_of(allow, self.vocabulary)
         if candidates is not None:
             candidates, shape = sp.csr_matrix(candidates), (features.rows, len(self.classes))
@@ -253,7 +255,7 @@ class EnsembleModel:
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""
-        check_k(k)
+        check_limits(k, beam)
         pairs = list(zip(self.members, features, strict=True))
         if candidates is None:
             lists = [
@@ -294,7 +296,9 @@ def union_of(scores: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
     return sp.csr_matrix(sum(marks))
 
 
-def check_k(k: int) -> None:
-    """Raise unless `k`, the number of labels per document, is at least 1."""
+def check_limits(k: int, beam: int | None) -> None:
+    """Raise unless the number of labels per document and the beam width, if given, are at least 1."""
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
+    if beam is not None and beam < 1:
+        raise TreetopError(f"beam is {beam}: it must be at least 1")

@@ -13,6 +13,7 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.kernels.search import WIDTH
 from treetop.labels.tree import Tree
+from treetop.ranking.checking import check_packed
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
 from treetop.runtime.arrays import part, prefixed
 
@@ -124,9 +125,14 @@ def pack(weights: Weights, storage: str) -> dict[str, np.ndarray]:
     return prefixed("packed", arrays)
 
 
-def unpack(arrays: Mapping[str, np.ndarray], tree: Tree, threads: int) -> Weights:
-    """Restore weights from the arrays of a packed ranker: the inverse of `pack`, up to rounding."""
-    packed = part(arrays, "packed")
+def unpack(
+    arrays: Mapping[str, np.ndarray], tree: Tree, widths: tuple[int, int], storage: str, threads: int
+) -> Weights:
+    """Restore weights from the arrays of a packed ranker: the inverse of `pack`, up to rounding.
+
+    The arrays may be from a stranger. `widths` are the columns of both halves of the features.
+    """
+    packed = check_packed(part(arrays, "packed"), storage, tree, widths, threads)
     row_clusters = np.repeat(np.arange(packed["cluster_sizes"].size), packed["cluster_sizes"])
     sizes = packed["sizes"].astype(np.int64)
     cluster = np.repeat(row_clusters, sizes)

@@ -12,6 +12,7 @@ from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
 from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
+from treetop.ranking.checking import check_weights
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
@@ -86,7 +87,9 @@ class Ranker:
     ) -> SearchPlan:
         """The search for all labels below the final beam; arguments as in `predict`."""
         score = score_kind(self.settings.score_transform)
-        plan = SearchPlan(self.tree.depth, beam or self.settings.beam, self.labels, score)
+        # A wider beam than all nodes of a level holds no more of them, but takes memory.
+        beam = min(beam or self.settings.beam, max(self.tree.sizes[:-1], default=0) + 1)
+        plan = SearchPlan(self.tree.depth, beam, self.labels, score)
         if allowed_labels is not None:
             plan = plan._replace(allowed=self._allowed_nodes(self.leaves_of(allowed_labels)))
         if candidates is not None:
@@ -110,9 +113,20 @@ class Ranker:
         return {**self.tree.arrays(), **prefixed("weights", self.weights.arrays)}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], settings: RankerSettings) -> Ranker:
-        """The inverse of `arrays`."""
-        return cls(Tree.from_arrays(arrays), Weights(**part(arrays, "weights")), settings)
+    def from_arrays(
+        cls,
+        arrays: Mapping[str, np.ndarray],
+        settings: RankerSettings,
+        widths: tuple[int, int],
+        threads: int = 1,
+    ) -> Ranker:
+        """The inverse of `arrays`, which may be from a stranger.
+
+        `widths` are the columns of both halves of the features.
+        """
+        tree = Tree.from_arrays(arrays)
+        weights = check_weights(part(arrays, "weights"), tree, widths, threads)
+        return cls(tree, Weights(**weights), settings)
 
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
         """Return a mask, uint8 by node, of the leaves and all their ancestors."""

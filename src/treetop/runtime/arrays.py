@@ -8,10 +8,11 @@ share its memory.
 from __future__ import annotations
 
 import json
+import math
 import mmap
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -31,6 +32,8 @@ DTYPES = {
     "I8": np.int8,
     "F16": np.float16,
 }
+# Bytes. Ours have a hundred per array.
+LONGEST_HEADER = 4 << 20
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 
@@ -67,24 +70,68 @@ def write_tensors(
 
 
 def read_arrays(path: Path) -> Arrays:
-    """Return the arrays of a safetensors file, memory-mapped and read-only."""
-    with path.open("rb") as file:
-        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    """Return the arrays of a safetensors file, memory-mapped and read-only.
+
+    The file may be from a stranger: it is an error unless the arrays lie side by side and fill it.
+    """
     try:
+        with path.open("rb") as file:
+            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         start = 8 + int.from_bytes(view[:8], "little")
+        if start > min(len(view), LONGEST_HEADER):
+            raise ValueError("the length of its header is wrong")
         header = json.loads(view[8:start])
-        arrays = {}
-        for name, entry in header.items():
-            if name == "__metadata__":
-                continue
-            dtype, shape = np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"])
-            count = int(np.prod(shape, dtype=np.int64))
-            first = start + entry["data_offsets"][0]
-            values = np.frombuffer(view, dtype, count, first) if count else np.empty(0, dtype)
-            arrays[name] = values.reshape(shape)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise TreetopError(f"{path}: not a readable safetensors file ({error})") from None
-    return arrays
+        header.pop("__metadata__", None)
+        entries = [Entry.of(*item) for item in header.items()]
+        check_places(entries, len(view) - start)
+        return {entry.name: array_at(view, start, entry) for entry in entries}
+    except OSError as error:
+        raise TreetopError(f"{path}: cannot be read ({error.strerror or error})") from None
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise TreetopError(f"{path}: not a readable safetensors file ({reason})") from None
+
+
+class Entry(NamedTuple):
+    """What the header of a safetensors file says about an array."""
+
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    start: int  # in bytes, after the header
+    end: int
+
+    @classmethod
+    def of(cls, name: str, entry: Mapping[str, Any]) -> Entry:
+        """Check an entry of the header."""
+        start, end = entry["data_offsets"]
+        numbers = [*entry["shape"], start, end]
+        if any(type(number) is not int or number < 0 for number in numbers):
+            raise ValueError(f"the shape or the offsets of {name!r} are not whole numbers")
+        own = cls(name, np.dtype(DTYPES[entry["dtype"]]), tuple(entry["shape"]), start, end)
+        if own.dtype.itemsize * math.prod(own.shape) != end - start:
+            raise ValueError(f"the shape of {name!r} does not fit its offsets")
+        return own
+
+
+def array_at(view: mmap.mmap, start: int, entry: Entry) -> np.ndarray:
+    """The array of an entry; its data begin at `start` plus its own offset."""
+    if (start + entry.start) % entry.dtype.itemsize:
+        raise ValueError(f"{entry.name!r} is not aligned")
+    count = math.prod(entry.shape)
+    flat = np.frombuffer(view, entry.dtype, count, start + entry.start) if count else np.empty(0)
+    return flat.astype(entry.dtype, copy=False).reshape(entry.shape)
+
+
+def check_places(entries: Sequence[Entry], size: int) -> None:
+    """Raise unless the arrays lie side by side in `size` bytes."""
+    end = 0
+    for entry in sorted(entries, key=lambda entry: (entry.start, entry.end)):
+        if entry.start != end:
+            raise ValueError(f"{entry.name!r} does not begin where the array before it ends")
+        end = entry.end
+    if end != size:
+        raise ValueError(f"its arrays have {end:,} bytes, but it holds {size:,}")
 
 
 def prefixed(name: str, arrays: Mapping[str, Value]) -> dict[str, Value]:

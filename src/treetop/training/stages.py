@@ -228,6 +228,8 @@ class Training:
         seen = self.settings.views() if views else []
         arrays = self.run.stage(stage, self.settings, make, views=seen)
         return [
-            Ranker.from_arrays(part(arrays, str(number)), self.settings.ranker())
+            Ranker.from_arrays(
+                part(arrays, str(number)), self.settings.ranker(), X.widths, self.runtime.thread_count
+            )
             for number in range(int(arrays["count"][0]))
         ]

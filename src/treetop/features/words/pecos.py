@@ -9,7 +9,16 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_text
+from treetop.runtime.checking import Column, check_arrays
+
+COLUMNS = {
+    "tokens": Column("uint8", ("letters",)),
+    "idf": Column("float64", ("features",)),
+    "sizes": Column("int64", ("features",), least=1, below="grams+1"),
+    "grams": Column("int64", ("grams",), least=0),
+}
 
 
 class PecosWords:
@@ -78,9 +87,23 @@ class PecosWords:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> PecosWords:
-        """The inverse of `arrays`."""
-        tokens = bytes(arrays["tokens"]).decode("utf-8").split("\n")
-        return cls(tokens, *(np.asarray(arrays[name]) for name in ("idf", "sizes", "grams")))
+        """The inverse of `arrays`, which may be from a stranger."""
+        checked = check_arrays(arrays, COLUMNS, {})
+        tokens = bytes(checked["tokens"]).decode("utf-8", "replace").split("\n")
+        return cls.checked(tokens, *(checked[name] for name in ("idf", "sizes", "grams")))
+
+    @classmethod
+    def checked(
+        cls, tokens: list[str], idf: np.ndarray, sizes: np.ndarray, grams: np.ndarray
+    ) -> PecosWords:
+        """A vectorizer made of parts of a file; raise unless the features have tokens that exist."""
+        parts = {"idf": idf, "sizes": sizes, "grams": grams}
+        check_arrays(parts, {name: COLUMNS[name] for name in parts}, {})
+        if grams.size and grams.max() >= len(tokens):
+            raise TreetopError(f"grams holds {grams.max():,}, but there are {len(tokens):,} tokens")
+        if sizes.sum() != grams.size:
+            raise TreetopError("the sizes of the features do not add up to their tokens")
+        return cls(tokens, idf, sizes, grams)
 
 
 def no_words() -> PecosWords:

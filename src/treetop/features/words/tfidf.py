@@ -20,15 +20,30 @@ from treetop.features.words.tokens import (
     TokenTable,
     blocks_of_text,
     chain_names,
+    check_name_ends,
+    check_table,
     tokenize_texts,
 )
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
 from treetop.runtime import parallel
+from treetop.runtime.arrays import part
+from treetop.runtime.checking import Column, check_arrays
 from treetop.settings.parts import Analyser
 
 TABLE = tuple(field.name for field in fields(GramTable))
 LEARNED = ("idf", "spelling", "names", "name_ends")
+COLUMNS = {
+    "token_keys": Column("uint64", ("tokens",)),
+    "token_values": Column("int32", ("tokens",)),
+    "gram_keys": Column("uint64", ("pairs",)),
+    "gram_values": Column("int32", ("pairs",)),
+    "feature_of": Column("int32", ("grams",), least=-1, below="features"),
+    "idf": Column("float64", ("features",)),
+    "spelling": Column("int32", ("features", "longest"), least=-1, below="names"),
+    "names": Column("uint8", ("letters",)),
+    "name_ends": Column("int64", ("names",), least=0),
+}
 SMALL_BLOCK = 1 << 16  # characters for which starting threads would take longer than the work
 UNITS = {"word": text.WORDS, "char": text.CHARACTERS}
 
@@ -69,7 +84,7 @@ class FittedAnalyser:
         tokens = [token for token in self.spelling[feature].tolist() if token >= 0]
         starts = [self.name_ends[token - 1] if token else 0 for token in tokens]
         spans = zip(starts, self.name_ends[tokens], strict=True)
-        words = (self.names[start:end].tobytes().decode("utf-8") for start, end in spans)
+        words = (self.names[start:end].tobytes().decode("utf-8", "replace") for start, end in spans)
         return (" " if self.analyser.unit == "word" else "").join(words)
 
     def read(self, texts: list[str], threads: int) -> Block:
@@ -205,13 +220,19 @@ class Tfidf:
         return arrays
 
     @classmethod
-    def from_arrays(cls, analysers: Iterable[Analyser], arrays: Mapping[str, np.ndarray]) -> Tfidf:
-        """The inverse of `arrays`."""
+    def from_arrays(
+        cls, analysers: Iterable[Analyser], arrays: Mapping[str, np.ndarray], threads: int = 1
+    ) -> Tfidf:
+        """The inverse of `arrays`, which may be from a stranger."""
         fitted = []
         for number, analyser in enumerate(analysers):
-            table = GramTable(**{name: arrays[f"{number}.{name}"] for name in TABLE})
-            learned = {name: arrays[f"{number}.{name}"] for name in LEARNED}
-            fitted.append(FittedAnalyser(analyser, table, **learned))
+            sizes = {"longest": analyser.ngrams[1]}
+            own = check_arrays(part(arrays, str(number)), COLUMNS, sizes, threads)
+            for kind, least in (("token", text.STOP), ("gram", -1)):
+                check_table(kind, own[f"{kind}_keys"], own[f"{kind}_values"], least, sizes["grams"])
+            check_name_ends(own["name_ends"], own["names"])
+            table = GramTable(**{name: own[name] for name in TABLE})
+            fitted.append(FittedAnalyser(analyser, table, **{name: own[name] for name in LEARNED}))
         return cls(tuple(fitted))
 
 

@@ -16,6 +16,8 @@ from treetop.runtime import parallel
 BLOCK_BYTES = 8 << 20
 LARGEST_DOCUMENT = 1 << 30
 EMPTY_TABLE_SLOTS = 1 << 16
+# Slots of a hash table. Mixed keys in a table that is half full make runs of two hundred at most.
+LONGEST_RUN = 4096
 NO_CASE = np.empty(0, np.int32)
 
 
@@ -98,6 +100,29 @@ class HashTable(NamedTuple):
     def fill(self, hashes: np.ndarray, ids: np.ndarray) -> None:
         """Insert hashes (uint64) that the table does not hold yet, with their ids (int32)."""
         kernel.fill_table(hashes, ids, self.keys, self.values)
+
+
+def check_table(name: str, keys: np.ndarray, values: np.ndarray, least: int, below: int) -> None:
+    """Raise unless a hash table read from a file is fast to search and leads to values in bounds.
+
+    Without a free slot the search for an unknown key would never end, and after a long run of taken
+    ones it would take long. Tables are at most half full, where runs of a few hundred do not occur.
+    """
+    size = keys.size
+    if size == 0 or size & (size - 1):
+        raise TreetopError(f"the table {name} has {size:,} slots, which is not a power of two")
+    free = np.flatnonzero(keys == 0)
+    if not free.size or np.diff(free, append=free[0] + size).max() > LONGEST_RUN:
+        raise TreetopError(f"the table {name} is too full to be searched")
+    taken = values[keys != 0]
+    if taken.size and not (taken.min() >= least and taken.max() < below):
+        raise TreetopError(f"the table {name} holds a value that is not from {least} to {below - 1:,}")
+
+
+def check_name_ends(ends: np.ndarray, names: np.ndarray) -> None:
+    """Raise unless `ends`, read from a file, split a buffer of names: they never fall or exceed it."""
+    if (np.diff(ends, prepend=0) < 0).any() or (ends.size and ends[-1] > names.size):
+        raise TreetopError("the ends of names fall, or are beyond the last name")
 
 
 class TokenBlock(NamedTuple):
