@@ -95,13 +95,13 @@ def test_a_client_that_stays_or_never_stops_sending_is_disconnected(model_folder
         line.sendall(b"GET /" + b"a" * 50_000)
         while line.recv(65536):
             pass
-        until = time.monotonic() + 20
         with pytest.raises(ConnectionError):
-            while time.monotonic() < until:
-                if limit == "MAX_TICKS":
-                    line.sendall(b"a")
-                    time.sleep(0.002)
-                else:
-                    time.sleep(0.3)
-                    line.sendall(b"a")
+            send_until_refused(line, 0.002 if limit == "MAX_TICKS" else 0.3)
     listener.close()
+
+
+def send_until_refused(line, pause, seconds=20):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        time.sleep(pause)
+        line.sendall(b"a")
