@@ -1,4 +1,4 @@
-"""What beam search adds up: the products of a document's features with the weights of a beam's clusters."""
+"""What beam search adds up: products of a document's features with the weights of clusters."""
 
 import numpy as np
 

@@ -143,8 +143,8 @@ class Encoder(nn.Module):
     def rows_of_batches(self, tokens: Ragged) -> Iterator[np.ndarray]:
         """The rows of each batch of `embed`.
 
-        In 16 bits, padding changes how attention rounds, by enough to change labels. On a CPU, where it
-        costs nothing, a batch therefore has no padding: a text gets the same vector alone and in a batch.
+        In 16 bits, padding changes how attention rounds, by enough to change labels. On a CPU, a batch
+        therefore has none, which costs nothing there: a text gets the same vector alone and in a batch.
         """
         on_cpu = next(self.parameters()).device.type == "cpu"
         return by_length(tokens.lengths, self.batch_tokens, on_cpu and self.compute == torch.bfloat16)
