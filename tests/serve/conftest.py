@@ -7,8 +7,10 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import httpx
 import numpy as np
@@ -83,8 +85,14 @@ class Server:
                 break
         else:
             raise RuntimeError("".join(self.log))
+        # A full pipe would block the server.
+        threading.Thread(target=self.read_log, daemon=True).start()
         self.client = httpx.Client(base_url=self.address, timeout=20)
         self.wait_until_ready()
+
+    def read_log(self):
+        with suppress(ValueError):  # the pipe is closed with the process
+            self.log.extend(self.process.stderr)
 
     def wait_until_ready(self, seconds=20):
         deadline = time.monotonic() + seconds

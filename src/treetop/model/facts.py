@@ -36,6 +36,7 @@ class ModelFacts:
     storage: str
     label_type: str
     train_documents: int
+    encoder_files: dict[str, Any]  # sizes and checksums by name
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> ModelFacts:
@@ -61,6 +62,7 @@ class ModelFacts:
             storage=chosen("storage", config.get("storage", STORAGES[0]), STORAGES),
             label_type=chosen("label_type", config.get("label_type", "str"), LABEL_TYPES),
             train_documents=config["train_documents"],
+            encoder_files={n: e for n, e in config["files"].items() if n.startswith("encoder/")},
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +28,14 @@ from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
 from treetop.runtime.checking import Column, check_arrays, reading
 from treetop.runtime.files import json_lines, replacing_folder
+from treetop.runtime.pinned import read_pinned
 from treetop.settings.making import PARAMETERS
 from treetop.settings.schema import TransformerSettings
 
 FLOAT32 = "float32"
 COUNTS = {"train_counts": Column("int64", ("labels",), least=0)}
 CENTER = {"center": Column("float32", ("width",))}
+ENCODER = "encoder"
 
 
 def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
@@ -74,7 +77,7 @@ def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None
     if feature_map.words is not None:
         write_arrays(target / "tfidf.safetensors", feature_map.words.arrays())
     if feature_map.encoder is not None:
-        feature_map.encoder.save(target / "encoder", half)
+        feature_map.encoder.save(target / ENCODER, half)
     if feature_map.center is not None:
         write_arrays(target / "center.safetensors", {"center": feature_map.center})
 
@@ -82,37 +85,39 @@ def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None
 def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None = None) -> Predictor:
     """Read the model in a folder, whatever its kind. Weights are memory-mapped.
 
-    The folder may be from a stranger: every number that a kernel or an allocation follows is checked.
+    All files are of one model, even if another process replaces it meanwhile. They may be from a
+    stranger: every number that a kernel or an allocation follows is checked.
     """
+    return read_pinned(folder, lambda place: read_files(place, folder, verify, runtime or Runtime()))
+
+
+def read_files(folder: Path, home: Path, verify: bool | None, runtime: Runtime) -> Predictor:
+    """Read the model in `folder`, which is a path of `home` for the time of this call."""
     config = layout.read_config(folder, verify)
     kind = config.get("model")
-    try:
-        if kind == "ensemble":
-            return read_ensemble(folder, config, runtime)
-        if not isinstance(kind, str) or kind not in PARAMETERS:
-            raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
-        with reading(folder / layout.CONFIG):
-            facts = ModelFacts.of(config)
-        return read_parts(folder, facts, runtime or Runtime())
-    except OSError as error:
-        raise TreetopError(f"{error.filename or folder}: cannot be read ({error.strerror})") from None
+    if kind == "ensemble":
+        return read_ensemble(folder, home, config, runtime)
+    if not isinstance(kind, str) or kind not in PARAMETERS:
+        raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
+    with reading(folder / layout.CONFIG):
+        facts = ModelFacts.of(config)
+    return read_parts(folder, home, facts, runtime)
 
 
-def read_ensemble(folder: Path, config: Mapping[str, Any], runtime: Runtime | None) -> EnsembleModel:
-    """Read the models of an ensemble, each from its own folder."""
+def read_ensemble(folder: Path, home: Path, config: Mapping[str, Any], runtime: Runtime) -> Predictor:
+    """Read the models of an ensemble, each from its own folder; see `read_files`."""
     with reading(folder / layout.CONFIG):
         facts = EnsembleFacts.of(config)
-    members = [
-        read_model(folder / f"member-{number}", False, runtime) for number in range(facts.members)
-    ]
-    for number, member in enumerate(members[1:], start=1):
+    names = [f"member-{number}" for number in range(facts.members)]
+    members = [read_files(folder / name, home / name, False, runtime) for name in names]
+    for name, member in zip(names, members, strict=True):
         if not np.array_equal(member.classes, members[0].classes):
-            raise TreetopError(f"{folder / f'member-{number}'}: has other labels than member-0")
+            raise TreetopError(f"{folder / name}: has other labels than {names[0]}")
     return EnsembleModel(tuple(members), facts.combine, facts.weights)
 
 
-def read_parts(folder: Path, facts: ModelFacts, runtime: Runtime) -> Model:
-    """Read the files of a model that is not an ensemble."""
+def read_parts(folder: Path, home: Path, facts: ModelFacts, runtime: Runtime) -> Model:
+    """Read the files of a model that is not an ensemble; see `read_files`."""
     rankers, label_counts = read_rankers(folder, facts, runtime.thread_count)
     labels = label_counts.size
     parts: dict[str, Any] = {}
@@ -124,7 +129,7 @@ def read_parts(folder: Path, facts: ModelFacts, runtime: Runtime) -> Model:
         kind=facts.kind,
         settings=facts.settings,
         classes=read_labels_file(folder / "labels.txt", facts.label_type, labels),
-        feature_map=read_feature_map(folder, facts, runtime.thread_count),
+        feature_map=read_feature_map(folder, home, facts, runtime.thread_count),
         rankers=rankers,
         label_counts=label_counts,
         train_documents=facts.train_documents,
@@ -174,8 +179,8 @@ def read_rankers(
     return tuple(rankers), counts
 
 
-def read_feature_map(folder: Path, facts: ModelFacts, threads: int) -> FeatureMap:
-    """Read text features, encoder and center; the encoder is opened on first use."""
+def read_feature_map(folder: Path, home: Path, facts: ModelFacts, threads: int) -> FeatureMap:
+    """Read text features, encoder and center; the encoder is opened on first use, from `home`."""
     settings, words = facts.settings, read_vectoriser(folder / "tfidf.safetensors", facts, threads)
     if not isinstance(settings, TransformerSettings):
         return FeatureMap(facts.widths, words)
@@ -187,10 +192,11 @@ def read_feature_map(folder: Path, facts: ModelFacts, threads: int) -> FeatureMa
         facts.widths,
         words,
         EncoderHandle(
-            folder / "encoder",
+            home / ENCODER,
             pooling="pooler" if settings.pooling == "pooler" else "auto",
             max_length=settings.max_length,
             dropout=settings.dropout,
+            check=partial(layout.check_unchanged, facts.encoder_files),
         ),
         settings.dense_weight,
         center,

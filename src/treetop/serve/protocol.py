@@ -52,6 +52,7 @@ class Guarded(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse the data; answer 431 if the headers are too large."""
         if self.transport.is_closing():
+            self.transport.discarded()  # type: ignore[attr-defined]
             return
         if self.in_head:
             if self.timer is None:

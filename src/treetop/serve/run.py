@@ -139,7 +139,7 @@ def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runt
             http=guarded(options),
             ws="none",
             lifespan="on",
-            log_level="warning",
+            log_level="error",  # a warning per malformed request would let clients fill the log
             access_log=options.access_log,
             server_header=False,
             proxy_headers=False,
