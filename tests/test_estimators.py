@@ -94,17 +94,12 @@ def test_clone_set_params_and_repr():
 
 
 # Checks that do not apply, with the reason.
+EQUAL_TO_1E_6 = "holds to 1e-6, where float32 ends, with tolerance=1e-6: see test_inputs"
 NOT_APPLICABLE = {
-    "check_fit2d_1feature": "expects a message about X.reshape",
-    "check_dict_unchanged": "expects predict to return an array",
-    "check_methods_sample_order_invariance": "expects predict to return an array",
-    "check_methods_subset_invariance": "expects predict to return an array",
-    "check_readonly_memmap_input": "expects predict to return an array",
+    "check_sample_weight_equivalence_on_dense_data": EQUAL_TO_1E_6,
+    "check_sample_weight_equivalence_on_sparse_data": EQUAL_TO_1E_6,
     "check_estimator_sparse_array": "expects predict to return an array",
     "check_estimator_sparse_matrix": "expects predict to return an array",
-    "check_sample_weight_equivalence_on_dense_data": "holds at the exact optimum: see test_solver",
-    "check_sample_weight_equivalence_on_sparse_data": "holds at the exact optimum: see test_solver",
-    "check_estimators_pickle": "models are saved with save, never pickled",
 }
 
 
@@ -116,7 +111,9 @@ def test_check_estimator_of_scikit_learn_passes():
         f"{one['check_name']}: {one['exception']}" for one in results if one["status"] == "failed"
     ]
     assert not failed, "\n".join(failed)
-    assert sum(one["status"] == "passed" for one in results) > 20
+    assert sum(one["status"] == "passed" for one in results) > 40
+    still_failing = {one["check_name"] for one in results if one["status"] == "xfail"}
+    assert still_failing == set(NOT_APPLICABLE)  # no stale exemption
 
 
 @pytest.mark.parametrize(
@@ -136,8 +133,8 @@ def test_check_estimator_of_scikit_learn_passes():
         (lambda: treetop.XRLinear().set_params(tre="x"), "did you mean 'trees?'?"),
         (lambda: treetop.XRLinear().fit(["a", "a"], [["x"]]), "2 documents but labels for 1"),
         (lambda: treetop.XRLinear().fit(["a"], [[]]), "no document has a label"),
-        (lambda: treetop.XRLinear().fit(["a"], ["x"]), "give a list of names"),
-        (lambda: treetop.XRLinear().fit(["a"], [[3]]), "label 3 is of type int"),
+        (lambda: treetop.XRLinear().fit(["a", "b"], [["x"], "y"]), "give a list of names"),
+        (lambda: treetop.XRLinear().fit(["a"], [[3j]]), "label 3j is of type complex"),
         (lambda: treetop.XRLinear().fit(["a a"], [["x\ny"]]), "contains a line break"),
         (lambda: treetop.XRLinear().fit("a text", [["x"]]), "X is one string"),
         (lambda: treetop.XRLinear().fit(["a"], None), "requires y"),

@@ -69,7 +69,7 @@ def test_the_seed_determines_the_model(fitted, encoder):
 
 def test_predictions_for_empty_and_long_texts(fitted):
     predictions = fitted.predict(["", "red " * 10_000, "nothing known here"], k=3)
-    assert [len(row) for row in predictions] == [3, 3, 3]
+    assert [len(row) for row in predictions] == [0, 3, 3]  # the encoder reads unknown words
     assert all(np.isfinite(score) for row in predictions for _, score in row)
 
 

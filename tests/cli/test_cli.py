@@ -39,7 +39,8 @@ def trained(tmp_path_factory):
     assert first == f"treetop: {folder}: text-lines; documents: train 25, test 25"
     stages = [line.removeprefix("treetop: ") for line in lines]
     assert all(re.fullmatch(r"[^:]+: ([\d.]+ s|\d+ min \d\d s)", stage) for stage in stages)
-    assert [stage.partition(":")[0] for stage in stages][::6] == ["reading data", "saving"]
+    assert stages[0].startswith("reading data:")
+    assert stages[-1].startswith("saving:")
     return folder
 
 

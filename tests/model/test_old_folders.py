@@ -76,12 +76,15 @@ def scores_before(name):
 
 
 def assert_scored_in_every_tree(before, now):
-    """The same best label; no score is smaller, and only where a tree was missing it rises."""
+    """The same best label; no score is smaller, and only where a tree was missing it rises.
+
+    Of labels that were within 1e-3 of each other, another may be the best.
+    """
     for old, new in zip(before, now, strict=True):
         if not old.nnz:
             continue
-        assert new.indices[0] == old.indices[0]
         scores = dict(zip(new.indices.tolist(), new.data.tolist(), strict=True))
+        assert scores[old.indices[0]] >= new.data[0] - 1e-3
         for label, score in zip(old.indices.tolist(), old.data.tolist(), strict=True):
             assert scores.get(label, new.data[-1]) >= score - 1e-3
 

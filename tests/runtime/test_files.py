@@ -1,11 +1,14 @@
 """Atomic writes: after a failure the old file or folder is still there, and nothing else."""
 
+import json
 import os
+import re
 import signal
 import stat
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -78,29 +81,51 @@ def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
     with pytest.raises(TreetopError) as error, replacing_file(target) as file:
         file.write("new")
     assert str(error.value) == (
-        f"{target}: cannot be written (No space left on device): choose another path"
+        f"{target}: cannot be written (No space left on device): free some space or choose another path"
     )
     assert target.read_text() == "old"
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-def test_a_killed_process_leaves_the_old_file_and_a_part_that_is_overwritten(target):
-    script = textwrap.dedent(f"""
-        import os, signal
-        from pathlib import Path
-        from treetop.runtime.files import replacing_file
-        with replacing_file(Path({str(target)!r})) as file:
-            file.write("cut sh")
-            file.flush()
-            os.kill(os.getpid(), signal.SIGKILL)
-    """)
-    done = subprocess.run([sys.executable, "-c", script], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert target.read_text() == "old"
-    assert sorted(os.listdir(target.parent)) == [".out.txt.part", "out.txt"]
-    with replacing_file(target) as file:
+KILLED = """
+    import os, signal
+    from pathlib import Path
+    from treetop.runtime.files import replacing_file, replacing_folder
+    with replacing_file(Path({0!r}, "file")) as file, \\
+            replacing_folder(Path({0!r}, "folder"), lambda _: None) as folder:
+        file.write("cut sh")
+        file.flush()
+        (folder / "new").write_text("cut sh")
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_the_next_writer_deletes_what_a_killed_process_has_left(tmp_path):
+    (tmp_path / "file").write_text("old")
+    (tmp_path / ".file.notes.part").write_text("mine")
+    script = textwrap.dedent(KILLED.format(str(tmp_path)))
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", script], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert (tmp_path / "file").read_text() == "old"
+        names = sorted(re.sub("[0-9a-f]{8}", "X", name) for name in os.listdir(tmp_path))
+        parts = [".file.X.part", ".file.notes.part", ".folder.X.part", ".folder.lock"]
+        assert names == [*parts, "file"]
+    with replacing_file(tmp_path / "file") as file:
         file.write("new")
-    assert target.read_text() == "new"
+    with replacing_folder(tmp_path / "folder", allow_any):
+        pass
+    assert (tmp_path / "file").read_text() == "new"
+    assert sorted(os.listdir(tmp_path)) == [".file.notes.part", "file", "folder"]
+
+
+def test_two_writers_of_a_file_do_not_disturb_each_other(target):
+    with replacing_file(target) as first:
+        first.write("first")
+        with replacing_file(target) as second:
+            second.write("second")
+        assert target.read_text() == "second"
+    assert target.read_text() == "first"
     assert os.listdir(target.parent) == ["out.txt"]
 
 
@@ -130,14 +155,26 @@ def test_permissions_follow_the_umask(tmp_path, umask, mask, mode):
     assert permissions(tmp_path / "folder") == 0o777 & ~mask
 
 
-def test_a_symbolic_link_in_place_of_the_part_is_not_followed(target):
+def test_the_files_of_a_folder_get_the_same_permissions_whatever_wrote_them(tmp_path, umask):
+    umask(0o027)
+    with replacing_folder(tmp_path / "folder", allow_any) as folder:
+        (folder / "inner").mkdir()
+        (folder / "inner" / "file").write_text("x")
+        (folder / "inner" / "file").chmod(0o600)  # as libraries do that write by way of a private file
+    assert permissions(tmp_path / "folder" / "inner" / "file") == 0o640
+
+
+def test_a_symbolic_link_in_place_of_a_part_is_not_followed(target, monkeypatch):
     victim = target.with_name("victim")
     victim.write_text("mine")
-    files.part_of(target).symlink_to(victim)
-    with replacing_file(target) as file:
+    monkeypatch.setattr(files.secrets, "token_hex", lambda _: "01234567")
+    link = target.with_name(".out.txt.01234567.part")
+    link.symlink_to(victim)
+    with pytest.raises(TreetopError, match="cannot be written"), replacing_file(target) as file:
         file.write("new")
     assert victim.read_text() == "mine"
-    assert target.read_text() == "new"
+    assert link.is_symlink()
+    assert target.read_text() == "old"
 
 
 @pytest.mark.parametrize("name", ["", "inner/absent/file", "out.txt/file"])
@@ -149,14 +186,53 @@ def test_a_path_that_cannot_be_written_gives_a_one_line_error(target, name):
     assert os.listdir(target.parent) == ["out.txt"]
 
 
-def test_a_device_is_not_replaced(tmp_path):
-    os.mkfifo(tmp_path / "pipe")
-    with (
-        pytest.raises(TreetopError, match=r"pipe: cannot be written \(not a regular file\)"),
-        replacing_file(tmp_path / "pipe"),
-    ):
-        pass
-    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+def test_a_pipe_is_written_to(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    with replacing_file(pipe) as file:
+        file.write("new")
+    assert os.read(reader, 9) == b"new"
+    os.close(reader)
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_devices_and_open_files_are_written_to_at_their_end(target):
+    with replacing_file(Path("/dev/null"), "wb") as file:
+        file.write(b"new")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    with target.open("a") as shell:  # as in `command -o /dev/fd/3 3>> out.txt`
+        for mode, text in (("w", "er"), ("wb", b" and new")):
+            with replacing_file(Path(f"/dev/fd/{shell.fileno()}"), mode) as file:
+                file.write(text)
+    assert target.read_text() == "older and new"
+    assert os.listdir(target.parent) == ["out.txt"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a device of Linux")
+def test_a_full_device_gives_a_one_line_error():
+    with pytest.raises(TreetopError) as error, replacing_file(Path("/dev/full")) as file:
+        file.write("new")
+    assert str(error.value) == (
+        "/dev/full: cannot be written (No space left on device): free some space or choose another path"
+    )
+
+
+def test_the_target_of_a_symbolic_link_is_replaced(target):
+    link = target.with_name("latest")
+    link.symlink_to("out.txt")
+    with replacing_file(link) as file:
+        file.write("new")
+    assert target.read_text() == "new"
+    assert link.is_symlink()
+    assert sorted(os.listdir(target.parent)) == ["latest", "out.txt"]
+
+
+def test_half_of_a_surrogate_pair_is_written_as_json_understands_it(target):
+    with replacing_file(target) as file:
+        file.write('"naïve \ud800"')
+    assert json.loads(target.read_text("utf-8")) == "naïve \ud800"
 
 
 def test_a_folder_is_replaced_when_the_block_ends(tmp_path):

@@ -138,7 +138,7 @@ def test_what_was_detected_can_be_changed(page):
 
 
 def test_labels_below_the_minimum_score_are_left_out(page, model_folder):
-    texts = ["apple pear", "boat wave", "qqq"]
+    texts = ["apple pear", "boat wave", "apple boat qqq"]
     open_table(page, "in.csv", ("text\n" + "\n".join(texts) + "\n").encode())
     page.fill("#many-count", "6")
     label_all(page)

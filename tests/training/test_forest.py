@@ -132,11 +132,12 @@ def corpus():
 @pytest.mark.parametrize("tree", ["flat", "4-16-L"])
 def test_trees_with_views_average_independent_models(corpus, tree):
     texts, labels = corpus
-    together = treetop.XRLinear(ngrams="word:1|word:2+word:1@9", tree=tree, trees=2, prune_below=0.01)
+    settings = {"tree": tree, "prune_below": 0.01, "beam": 64}  # every label is reached
+    together = treetop.XRLinear(ngrams="word:1|word:2+word:1@9", trees=2, **settings)
     together.fit(texts, labels)
     assert len(together.rankers_) == 2
     alone = [
-        treetop.XRLinear(ngrams=ngrams, tree=tree, trees=1, prune_below=0.01, seed=seed)
+        treetop.XRLinear(ngrams=ngrams, trees=1, **settings, seed=seed)
         for seed, ngrams in enumerate(("word:1", "word:2+word:1@9"))
     ]
     means = [one.fit(texts, labels).predict_scores(texts[:50], 60).toarray() for one in alone]

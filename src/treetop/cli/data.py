@@ -7,9 +7,9 @@ from typing import Annotated, Optional
 
 import typer
 
-from treetop.cli.completion import complete_dataset, complete_format
+from treetop.cli.completion import complete_dataset
 from treetop.cli.console import Console
-from treetop.cli.options import DATA_HELP, LABELS_COLUMN_HELP, TEXT_COLUMN_HELP
+from treetop.cli.options import ConvertOptions, InspectOptions, options_from
 from treetop.cli.usage import HelpGroup, JsonOption, command
 
 data_app = typer.Typer(
@@ -19,30 +19,14 @@ data_app = typer.Typer(
     rich_markup_mode=None,
 )
 
-DataArgument = Annotated[Path, typer.Argument(help=DATA_HELP, metavar="DATA")]
-TextColumn = Annotated[
-    Optional[str], typer.Option("--text-column", help=TEXT_COLUMN_HELP, metavar="COLUMN")
-]
-LabelsColumn = Annotated[
-    Optional[str], typer.Option("--labels-column", help=LABELS_COLUMN_HELP, metavar="COLUMN")
-]
-
 
 @command(data_app, "inspect", examples="treetop data inspect mydata\ntreetop data inspect a.csv --json")
-def inspect_command(
-    data: DataArgument,
-    picture: Annotated[
-        Optional[Path], typer.Option(help="Also plot to this PNG or SVG file.", metavar="FILE")
-    ] = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    json: JsonOption = False,
-    console: Console | None = None,
-) -> None:
+@options_from(InspectOptions)
+def inspect_command(options: InspectOptions, console: Console | None = None) -> None:
     """Show the detected format, sizes, lengths, duplicates and label frequencies."""
     from treetop.cli.inspection import inspect_dataset
 
-    inspect_dataset(data, text_column, labels_column, picture, console, json)
+    inspect_dataset(options, console)
 
 
 @command(
@@ -50,31 +34,12 @@ def inspect_command(
     "convert",
     examples="treetop data convert mydata mydata.jsonl\ntreetop data convert mydata new --to pecos",
 )
-def convert_command(
-    source: Annotated[Path, typer.Argument(help=DATA_HELP, metavar="DATA")],
-    target: Annotated[
-        Path,
-        typer.Argument(
-            help="A new folder, or a .csv, .tsv, .jsonl or .parquet file.", metavar="TARGET"
-        ),
-    ],
-    form: Annotated[
-        Optional[str],
-        typer.Option(
-            "--to",
-            help="Format to write; by default from the target's name, text-lines for a folder.",
-            metavar="FORMAT",
-            autocompletion=complete_format,
-        ),
-    ] = None,
-    text_column: TextColumn = None,
-    labels_column: LabelsColumn = None,
-    console: Console | None = None,
-) -> None:
+@options_from(ConvertOptions)
+def convert_command(options: ConvertOptions, console: Console | None = None) -> None:
     """Write a data set in another format."""
     from treetop.cli.inspection import convert_dataset
 
-    convert_dataset(source, target, form, text_column, labels_column, console)
+    convert_dataset(options, console)
 
 
 @command(

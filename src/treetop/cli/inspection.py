@@ -9,35 +9,36 @@ from typing import Any
 import numpy as np
 
 from treetop.cli.console import Console
+from treetop.cli.options import ConvertOptions, InspectOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.cli.screen import print_table
-from treetop.data import Dataset, Split, open_data
+from treetop.data import Dataset, Split
 from treetop.data.convert import LINES, convert
+from treetop.data.read import read_dataset
 from treetop.errors import TreetopError
 from treetop.runtime.extras import require
 
 
-def inspect_dataset(
-    path: Path,
-    text_column: str | None,
-    labels_column: str | None,
-    picture: Path | None = None,
-    console: Console | None = None,
-    as_json: bool = False,
-) -> None:
-    """Print a summary of a data set, and plot it if `picture` is given."""
+def inspect_dataset(options: InspectOptions, console: Console | None = None) -> None:
+    """Print a summary of a data set, and plot it if a picture is asked for."""
     console = console or Console()
-    check_data(path)
-    dataset = open_data(path, text_column, labels_column)
-    if picture is not None:
-        draw_dataset(dataset, picture)
-    if as_json:
-        console.json({"data": str(path), "format": dataset.format, **dataset_figures(dataset)})
-    else:
-        print(f"{path}: {dataset.format}\n")
-        print_figures(dataset)
-        if picture is not None:
-            console.message(f"\n{picture}: label frequencies and document lengths")
+    check_data(options.data)
+    dataset = read_dataset(options.data, options)
+    if options.picture is not None:
+        draw_dataset(dataset, options.picture)
+    if options.json:
+        read_as = {"data": str(options.data), "format": dataset.format, **dataset.reading.to_dict()}
+        console.json({**read_as, **dataset_figures(dataset)})
+        return
+    print(f"{options.data}: {dataset.format}")
+    if dataset.reading.detail:
+        print(dataset.reading.detail)
+    print()
+    print_figures(dataset)
+    for warning in dataset.reading.warnings:
+        console.note(warning)
+    if options.picture is not None:
+        console.message(f"\n{options.picture}: label frequencies and document lengths")
 
 
 def print_figures(dataset: Dataset) -> None:
@@ -179,23 +180,16 @@ def draw_dataset(dataset: Dataset, path: Path) -> None:
         pyplot.close(figure)
 
 
-def convert_dataset(
-    source: Path,
-    target: Path,
-    form: str | None,
-    text_column: str | None,
-    labels_column: str | None,
-    console: Console | None = None,
-) -> None:
+def convert_dataset(options: ConvertOptions, console: Console | None = None) -> None:
     """Write data in another format, and note what could not be kept."""
     console = console or Console()
-    check_data(source)
+    check_data(options.source)
     with console.progress() as report:
-        dataset = read_data(source, text_column, labels_column, report)
+        dataset = read_data(options.source, options, report)
         report.step("writing data")
-        written = convert(dataset, target, form)
+        written = convert(dataset, options.target, options.form)
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
-    console.message(f"{target}: {written} from {dataset.format}; documents: {sizes}")
+    console.message(f"{options.target}: {written} from {dataset.format}; documents: {sizes}")
     texts = (text for split in dataset.splits.values() for text in split.texts or ())
     breaks = sum("\n" in text or "\r" in text for text in texts)
     if breaks and written in LINES:

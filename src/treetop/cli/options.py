@@ -16,6 +16,7 @@ import typer
 
 from treetop.cli import completion
 from treetop.cli.usage import JSON_HELP
+from treetop.data.options import ReadOptions
 from treetop.fields import (
     Documented,
     annotation_of,
@@ -29,10 +30,9 @@ Options = TypeVar("Options")
 
 DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
 MODEL_HELP = "Model folder, as written by `treetop train`."
-TEXT_COLUMN_HELP = "Column of a table that holds the texts; guessed from its name by default."
-LABELS_COLUMN_HELP = "Column of a table that holds the labels; guessed from its name by default."
 # Completion of an option's value, by the name of its field.
 COMPLETIONS: dict[str, Callable[[str], Any]] = {
+    "form": completion.complete_format,
     "preset": completion.complete_preset,
     "assignments": completion.complete_setting,
     "member": completion.complete_setting,
@@ -42,7 +42,7 @@ PLACEHOLDERS = {"int": "N", "float": "NUMBER", "Path": "PATH"}
 
 
 @dataclass(frozen=True)
-class TrainOptions:
+class TrainOptions(ReadOptions):
     """Options of `treetop train`."""
 
     data: Path = documented(MISSING, DATA_HELP, flags=())
@@ -78,8 +78,6 @@ class TrainOptions:
         section="Data",
         metavar="SPLIT",
     )
-    text_column: str | None = documented(None, TEXT_COLUMN_HELP, section="Data", metavar="COLUMN")
-    labels_column: str | None = documented(None, LABELS_COLUMN_HELP, section="Data", metavar="COLUMN")
     resume: bool = documented(False, "Resume an interrupted training.", section="Run")
     overwrite: bool = documented(
         False, "Discard the earlier run of this model and start again.", section="Run"
@@ -106,7 +104,7 @@ class TrainOptions:
 
 
 @dataclass(frozen=True)
-class PredictOptions:
+class PredictOptions(ReadOptions):
     """Options of `treetop predict`."""
 
     model: Path = documented(MISSING, MODEL_HELP, flags=())
@@ -121,7 +119,6 @@ class PredictOptions:
     beam: int | None = documented(
         None, "Nodes followed per level: more is slower and more accurate.", at_least=1
     )
-    text_column: str | None = documented(None, TEXT_COLUMN_HELP, metavar="COLUMN")
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -143,7 +140,7 @@ class ExplainOptions:
 
 
 @dataclass(frozen=True)
-class EvaluateOptions:
+class EvaluateOptions(ReadOptions):
     """Options of `treetop evaluate`."""
 
     model: Path = documented(MISSING, MODEL_HELP, flags=())
@@ -157,8 +154,37 @@ class EvaluateOptions:
     )
     threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
     keep: bool = documented(False, "Save the metrics in the model's config.json and card.")
-    text_column: str | None = documented(None, TEXT_COLUMN_HELP, metavar="COLUMN")
-    labels_column: str | None = documented(None, LABELS_COLUMN_HELP, metavar="COLUMN")
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class InspectOptions(ReadOptions):
+    """Options of `treetop data inspect`."""
+
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    picture: Path | None = documented(None, "Also plot to this PNG or SVG file.", metavar="FILE")
+    json: bool = documented(False, JSON_HELP)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class ConvertOptions(ReadOptions):
+    """Options of `treetop data convert`."""
+
+    source: Path = documented(MISSING, DATA_HELP, flags=(), metavar="DATA")
+    target: Path = documented(
+        MISSING, "A new folder, or a .csv, .tsv, .jsonl or .parquet file.", flags=()
+    )
+    form: str | None = documented(
+        None,
+        "Format to write; by default from the target's name, text-lines for a folder.",
+        flags=("--to",),
+        metavar="FORMAT",
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -6,22 +6,24 @@ import difflib
 from pathlib import Path
 
 from treetop.cli.console import shell_command
-from treetop.data import Dataset, Split, open_data
+from treetop.data import Dataset, Split
 from treetop.data.formats import FORMATS
+from treetop.data.options import ReadOptions
+from treetop.data.read import read_dataset
 from treetop.errors import TreetopError
 from treetop.model import layout
 from treetop.runtime.progress import Reporter
 
 
-def read_data(
-    path: Path, text_column: str | None, labels_column: str | None, report: Reporter
-) -> Dataset:
+def read_data(path: Path, options: ReadOptions, report: Reporter) -> Dataset:
     """Read a data set as a stage of its own, and note what was detected."""
     report.step("reading data")
-    dataset = open_data(path, text_column, labels_column)
+    dataset = read_dataset(path, options)
     detected = dataset.detected
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
     report.note(f"{path}: {detected}; documents: {sizes}")
+    for warning in dataset.reading.warnings:
+        report.note(warning)
     return dataset
 
 

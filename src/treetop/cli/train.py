@@ -147,7 +147,7 @@ def train_members(
     report: TimedReporter,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
-    dataset = read_data(options.data, options.text_column, options.labels_column, report)
+    dataset = read_data(options.data, options, report)
     split = dataset.split("train")
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
@@ -187,9 +187,7 @@ def print_summary(options: TrainOptions, summary: Settings, console: Console) ->
             f"{summary['run']} keeps the run: --resume with other settings reuses its stages; "
             "delete it when you no longer need it"
         )
-    columns: list[object] = []
-    if options.text_column is not None:
-        columns += ["--text-column", options.text_column]
+    columns = [part for name in options.text_column for part in ("--text-column", name)]
     if options.labels_column is not None:
         columns += ["--labels-column", options.labels_column]
     data = options.data if summary["test"] else "TESTDATA"

@@ -66,7 +66,7 @@ def predict_file(options: PredictOptions, console: Console) -> None:
                 advance()
 
 
-def read_texts(file: str, text_column: str | None) -> tuple[Iterable[str], int | None]:
+def read_texts(file: str, text_column: tuple[str, ...]) -> tuple[Iterable[str], int | None]:
     """Texts of a file or of standard input, and about how many blocks they make (None: unknown).
 
     A table gives its column of texts, any other file its lines.
@@ -77,7 +77,7 @@ def read_texts(file: str, text_column: str | None) -> tuple[Iterable[str], int |
         assert texts is not None  # tables hold nothing else
         size = sum(len(text) + 16 for text in texts)
         return texts, size // BLOCK_CHARACTERS + 1
-    if text_column is not None:
+    if text_column:
         raise TreetopError(f"{file}: has lines, no columns: leave out --text-column, or give a table")
     if file == STDIN or not path.is_file():
         return texts_from(file), None
@@ -145,7 +145,7 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
     with console.progress() as report:
         report.step("loading model")
         estimator = treetop.load(str(options.model))
-        dataset = read_data(options.data, options.text_column, options.labels_column, report)
+        dataset = read_data(options.data, options, report)
         name = options.split
         if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
             name = "train"

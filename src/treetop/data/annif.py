@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find_file, lines_of, open_bytes, plain_name, split_files, write_lines
+from treetop.data.compression import open_bytes
+from treetop.data.dataset import SPLITS, Dataset, Split
+from treetop.data.files import find_file, first_line, lines_of, plain_name, split_files, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
-from treetop.data.pairs import first_line
+from treetop.data.options import ReadOptions
+from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 
 NAME = "annif"
@@ -59,14 +61,16 @@ def matches(path: Path) -> bool:
     return bool(short_texts(path) or full_texts(path))
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits, with label names from the vocabulary if there is one."""
     names = read_vocabulary(path if path.is_dir() else path.parent)
-    if files := short_texts(path):
-        splits = {name: read_short(file, names) for name, file in files.items()}
+    found = short_texts(path)
+    if found:
+        splits = {name: read_short(file, names) for name, file in found.items()}
     else:
-        splits = {name: read_full(folder, names) for name, folder in full_texts(path).items()}
-    return Dataset(NAME, splits)
+        found = full_texts(path)
+        splits = {name: read_full(folder, names) for name, folder in found.items()}
+    return Dataset(NAME, splits, reading=Recognized(files=tuple(found.values())))
 
 
 def read_vocabulary(folder: Path) -> dict[str, str]:

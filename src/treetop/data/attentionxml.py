@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treetop.data.dataset import Columns, Dataset
+from treetop.data.dataset import Dataset
 from treetop.data.files import find_file, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
-from treetop.data.textlines import read_text_lines
+from treetop.data.options import ReadOptions
+from treetop.data.textlines import dataset_of_lines
 
 NAME = "attentionxml"
+USES = ("encoding",)
 ABOUT = "AttentionXML: train_raw_texts.txt and train_labels.txt, labels separated by spaces"
 SHORT = {"train": "train", "dev": "valid", "test": "test"}
 
@@ -24,16 +26,14 @@ def matches(path: Path) -> bool:
     return path.is_dir() and any(texts_file(path, short) for short in SHORT.values())
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
-    splits = {}
-    for name, short in SHORT.items():
-        texts = texts_file(path, short)
-        if texts is not None:
-            splits[name] = read_text_lines(
-                texts, find_file(path, f"{short}_labels.txt"), separator=None
-            )
-    return Dataset(NAME, splits)
+    files = {
+        name: (texts, find_file(path, f"{short}_labels.txt"))
+        for name, short in SHORT.items()
+        if (texts := texts_file(path, short)) is not None
+    }
+    return dataset_of_lines(NAME, files, options, separator=None)
 
 
 def write(dataset: Dataset, folder: Path) -> None:

@@ -7,13 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from treetop.data.dataset import SPLITS, Columns, Dataset, Split
+from treetop.data.cells import is_missing
+from treetop.data.columns import Table, choose_columns, dataset_of, joined_texts
+from treetop.data.dataset import SPLITS, Dataset, Split
 from treetop.data.holding import texts_of
-from treetop.data.tables import Table, choose_columns, dataset_of, is_missing
+from treetop.data.options import ReadOptions
 from treetop.errors import TreetopError
 from treetop.runtime.extras import require
 
 NAME = "parquet"
+USES = ("text_column", "labels_column", "label_separator")
 ABOUT = "Parquet files, or a folder saved by Hugging Face datasets, with columns of texts and labels"
 # Names of the validation split in other libraries.
 SPLIT_ALIASES = {"validation": "dev", "valid": "dev", "val": "dev"}
@@ -57,36 +60,35 @@ def matches(path: Path) -> bool:
     return bool(tables_of(path))
 
 
-def read(path: Path, columns: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
-    tables = {name: read_record_batches(files, columns) for name, files in tables_of(path).items()}
-    return dataset_of(NAME, tables)
+    found = tables_of(path)
+    tables = {name: read_record_batches(files, options) for name, files in found.items()}
+    return dataset_of(NAME, tables, options, tuple(file for files in found.values() for file in files))
 
 
-def read_record_batches(files: list[Path], columns: Columns) -> Table:
+def read_record_batches(files: list[Path], options: ReadOptions) -> Table:
     """Read texts and labels of the files of a split, batch by batch."""
     texts: list[str] = []
-    fields: list[object] = []
-    text, labels = "", None
+    cells: list[object] = []
+    records: list[dict[str, Any]] = []
+    text: tuple[str, ...] = ()
+    labels = None
     for file in files:
         for names, batch in batches_of(file):
-            text, labels = choose_columns(file, names, columns)
-            texts += check_texts(file, batch.column(text).to_pylist(), text, len(texts) + 1)
+            text, labels = choose_columns(file, names, options)
+            columns = [batch.column(name).to_pylist() for name in text]
+            texts += joined_texts(file, columns, text, len(texts) + 1)
             if labels is not None:
-                fields += with_class_names(batch.schema, labels, batch.column(labels).to_pylist())
+                cells += with_class_names(batch.schema, labels, batch.column(labels).to_pylist())
+            if options.keep_columns:
+                records += batch.to_pylist()
     if not texts:
         raise TreetopError(f"{files[0] if files else 'the folder'}: no records: add at least one")
-    if len(fields) < len(texts):  # not every file has labels
-        return Table(texts, None, text, None)
-    return Table(texts, fields, text, labels)
-
-
-def check_texts(source: Path | str, values: list[Any], column: str, first: int = 1) -> list[str]:
-    """The values if all are strings; `first` is the row number of the first one."""
-    for row, value in enumerate(values, start=first):
-        if not isinstance(value, str):
-            raise TreetopError(f"{source}: row {row}: {column!r} is not a text")
-    return values
+    kept = records if options.keep_columns else None
+    if len(cells) < len(texts):  # not every file has labels
+        return Table(texts, None, text, None, records=kept)
+    return Table(texts, cells, text, labels, records=kept)
 
 
 def batches_of(file: Path) -> Iterator[tuple[list[str], Any]]:

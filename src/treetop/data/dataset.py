@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 from treetop.labels.vocabulary import vocabulary_of
 
 SPLITS = ("train", "dev", "test")
-
-
-class Columns(NamedTuple):
-    """The columns of a table that hold texts and labels; None: choose by name."""
-
-    text: str | None = None
-    labels: str | None = None
 
 
 @dataclass(frozen=True)
@@ -30,7 +24,8 @@ class Split:
     `texts` or `X`, a sparse matrix of shape (N, d), holds the documents. `labels`, lists of names, or
     `Y`, a sparse matrix of shape (N, L), holds their labels; neither is set for unlabelled documents.
     `excluded`, of the shape of `Y`, marks pairs of document and label that are left out of evaluation,
-    such as links of a page to itself in LF data sets.
+    such as links of a page to itself in LF data sets. `records` are the rows of a table with all their
+    columns, if the reader was asked to keep them.
     """
 
     texts: Sequence[str] | None
@@ -38,6 +33,7 @@ class Split:
     X: sp.csr_matrix | None = None
     Y: sp.csr_matrix | None = None
     excluded: sp.csr_matrix | None = None
+    records: list[dict[str, Any]] | None = None
 
     @property
     def documents(self) -> Sequence[str] | sp.csr_matrix | None:
@@ -77,14 +73,16 @@ class Dataset:
     """The splits of a data set, and the format they were read from.
 
     `label_names` are the names of the columns of `Y`, `label_texts` the labels' own texts in the same
-    order. `detail` says what the reader had to detect, such as columns and separators.
+    order. `label_titles` are the names of labels that are identified by a URI, by URI. `reading` says
+    what the reader had to detect, such as columns and separators.
     """
 
     format: str
     splits: dict[str, Split]
     label_names: list[str] | None = None
     label_texts: list[str] | None = None
-    detail: str = ""
+    label_titles: dict[str, str] | None = None
+    reading: Recognized = field(default_factory=Recognized)
 
     def __repr__(self) -> str:
         splits = ", ".join(f"{name}={split!r}" for name, split in self.splits.items())
@@ -93,7 +91,8 @@ class Dataset:
     @property
     def detected(self) -> str:
         """The format with the reader's detail, on one line: ``csv (texts in 'title', …)``."""
-        return f"{self.format} ({self.detail})" if self.detail else self.format
+        detail = self.reading.detail
+        return f"{self.format} ({detail})" if detail else self.format
 
     def split(self, *names: str) -> Split:
         """The first of the named splits that exists."""
@@ -121,7 +120,7 @@ class Dataset:
             )
             for name, split in self.splits.items()
         }
-        return Dataset(self.format, splits, vocabulary.names, detail=self.detail)
+        return replace(self, splits=splits, label_names=vocabulary.names, label_texts=None)
 
     def same_width(self) -> Dataset:
         """A copy whose splits agree in the width of X and Y; Y has at least a column per label name."""
@@ -144,7 +143,7 @@ class Dataset:
 
 def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
     """Y without stored zeros; of duplicate entries the one with the larger relevance is kept."""
-    cells = sp.coo_matrix(Y)
+    cells = sp.coo_matrix(Y)  # keeps duplicate entries apart
     order = np.lexsort((-cells.data, cells.col, cells.row))
     row, column, value = cells.row[order], cells.col[order], cells.data[order]
     first = np.ones(row.size, bool)
@@ -162,4 +161,7 @@ def check_label_names(path: Path | None, names: list[str], labels: int) -> None:
     first_lines: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         if (first := first_lines.setdefault(name, number)) != number:
-            raise TreetopError(f"{path}:{number}: the label name {name!r} is also on line {first}")
+            raise TreetopError(
+                f"{path}:{number}: the label name {name!r} is also on line {first}: rename it, or "
+                "merge both with --merge-duplicates"
+            )

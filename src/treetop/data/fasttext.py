@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from treetop.data.dataset import Columns, Dataset, Split
-from treetop.data.files import lines_of, plain_name, split_files, write_lines
+from treetop.data.dataset import Dataset, Split
+from treetop.data.encodings import other_than_utf8
+from treetop.data.files import encoding_of, first_line, lines_of, plain_name, split_files, write_lines
 from treetop.data.holding import check_characters, labels_of, lines_of_text
-from treetop.data.pairs import first_line
+from treetop.data.options import ReadOptions
+from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 
 NAME = "fasttext"
+USES = ("encoding",)
 ABOUT = "fastText: __label__one __label__two and the text, one document per line"
 PREFIX = "__label__"
 SUFFIXES = (".ft", ".fasttext", ".txt", ".train")
@@ -33,18 +36,22 @@ def matches(path: Path) -> bool:
     return bool(fasttext_files(path))
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
     files = fasttext_files(path)
-    return Dataset(
-        NAME, {name: read_labelled_lines(file, name == "train") for name, file in files.items()}
-    )
+    encodings = {name: encoding_of(file, options.encoding) for name, file in files.items()}
+    splits = {
+        name: read_labelled_lines(file, name == "train", encodings[name])
+        for name, file in files.items()
+    }
+    reading = Recognized(encoding=other_than_utf8(encodings.values()), files=tuple(files.values()))
+    return Dataset(NAME, splits, reading=reading)
 
 
-def read_labelled_lines(path: Path, required: bool) -> Split:
+def read_labelled_lines(path: Path, required: bool, encoding: str) -> Split:
     """Read texts and labels of one file; a file without any label is an error if `required`."""
     texts, labels = [], []
-    for number, line in enumerate(lines_of(path), start=1):
+    for number, line in enumerate(lines_of(path, encoding), start=1):
         words, text = [], line
         while text.startswith(PREFIX):
             word, *rest = BLANKS.split(text, maxsplit=1)

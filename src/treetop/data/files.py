@@ -1,47 +1,42 @@
-"""Open, read and write files: compression by file name, lines, and errors with line numbers."""
+"""Read and write text files: lines, and errors with line numbers."""
 
 from __future__ import annotations
 
-import gzip
-import lzma
-import zlib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 from pathlib import Path
-from typing import IO, Any
+from typing import Protocol
 
+from treetop.data.compression import ENDINGS, is_damage, open_bytes
 from treetop.data.dataset import SPLITS
+from treetop.data.encodings import UTF8, Recoded, marked_encoding, unmarked_encoding
 from treetop.errors import TreetopError
-from treetop.runtime.extras import require
 
-ENDINGS = ("", ".xz", ".gz", ".zst")
 BLOCK = 8 << 20
+LOOKED_AT = 1 << 16  # bytes of a file that decide whether it is in UTF-16
 
 
-def zstandard() -> Any:
-    """The package that reads and writes .zst files."""
-    return require(".zst files", "data", "zstandard")
+class Source(Protocol):
+    """What bytes are read from."""
+
+    def read(self, size: int, /) -> bytes: ...  # noqa: D102
 
 
-def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
-    """Open a file for reading or writing, compressed if its name ends in .xz, .gz or .zst."""
-    try:
-        if path.suffix == ".xz":
-            return lzma.open(path, mode)  # type: ignore[return-value]
-        if path.suffix == ".gz":
-            # Without a time stamp in the header, the same data gives the same file.
-            return gzip.GzipFile(path, mode, mtime=0)  # type: ignore[return-value]
-        if path.suffix == ".zst":
-            return zstandard().open(path, mode)  # type: ignore[no-any-return]
-        return path.open(mode)  # type: ignore[return-value]
-    except OSError as error:
-        raise TreetopError(f"{path}: cannot be opened ({error.strerror})") from None
+def encoding_of(path: Path, asked: str | None = None) -> str:
+    """The encoding asked for, else the one detected."""
+    if asked is not None:
+        return asked
+    with open_bytes(path) as file:
+        marked = marked_encoding(read_block(file, path, 1, LOOKED_AT))
+    return marked or unmarked_encoding(block for _, block in blocks_of(path))
 
 
-def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield blocks of whole lines, some megabytes each, with the number of their first line."""
+def blocks_of(path: Path, encoding: str = UTF8) -> Iterator[tuple[int, bytes]]:
+    """Yield blocks of whole lines in UTF-8, some megabytes each, with their first line numbers."""
     number, rest = 1, []
     with open_bytes(path) as file:
-        while block := read_block(file, path, number):
+        source: Source = file if encoding == UTF8 else Recoded(file, encoding)
+        while block := read_block(source, path, number):
             cut = block.rfind(b"\n") + 1
             if not cut:
                 rest.append(block)
@@ -54,21 +49,23 @@ def blocks_of(path: Path) -> Iterator[tuple[int, bytes]]:
         yield number, last
 
 
-def read_block(file: IO[bytes], path: Path, number: int, size: int | None = None) -> bytes:
-    """Read up to `size` bytes, by default a block; name the file if its compression is damaged."""
+def read_block(file: Source, path: Path, number: int, size: int = BLOCK) -> bytes:
+    """Read up to `size` bytes, by default a block; name the file if it is damaged."""
     try:
-        return file.read(BLOCK if size is None else size)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
+        return file.read(size)
+    except UnicodeError as error:
+        raise TreetopError(
+            f"{path}: after line {number - 1}: not in this encoding ({error}): give another --encoding"
+        ) from None
     except Exception as error:
-        if type(error).__name__ != "ZstdError":
+        if not is_damage(error):
             raise
         raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
 
 
-def lines_of(path: Path) -> Iterator[str]:
-    """Yield the lines of a UTF-8 file without line ends. Only LF and CRLF end a line."""
-    for number, block in blocks_of(path):
+def lines_of(path: Path, encoding: str = UTF8) -> Iterator[str]:
+    """Yield the lines of a file without line ends. Only LF and CRLF end a line."""
+    for number, block in blocks_of(path, encoding):
         if b"\0" in block:
             line = number + block[: block.index(b"\0")].count(b"\n")
             raise TreetopError(f"{path}:{line}: contains a NUL byte: expected a text file in UTF-8")
@@ -78,7 +75,8 @@ def lines_of(path: Path) -> Iterator[str]:
             before = block[: error.start]
             line, column = number + before.count(b"\n"), error.start - before.rfind(b"\n")
             raise TreetopError(
-                f"{path}:{line}: not UTF-8 at byte {column} of the line: convert the file to UTF-8"
+                f"{path}:{line}: not UTF-8 at byte {column} of the line: convert the file to UTF-8, "
+                "or give its --encoding"
             ) from None
         if number == 1:
             text = text.removeprefix("\ufeff")
@@ -86,6 +84,27 @@ def lines_of(path: Path) -> Iterator[str]:
         if "\r" in text:
             lines = [line.removesuffix("\r") for line in lines]
         yield from lines
+
+
+def first_lines(path: Path, count: int = 1, size: int = 1 << 20) -> list[str]:
+    """The first lines of a file, the beginning of a very long one; none if it cannot be read."""
+    try:
+        with open_bytes(path) as file:
+            start = read_block(file, path, 1, size)
+    except TreetopError:  # the reader of the format will report the error
+        return []
+    whole, _, rest = start.rpartition(b"\n")
+    if len(start) < size:
+        whole = start
+    elif not whole:
+        whole = rest.rpartition(b" ")[0]
+    text = whole.decode(marked_encoding(start) or UTF8, "ignore")
+    return list(islice(text.removeprefix("\ufeff").split("\n"), count))
+
+
+def first_line(path: Path) -> str:
+    """The first line without surrounding whitespace."""
+    return (first_lines(path) or [""])[0].strip()
 
 
 def write_lines(path: Path, lines: Iterable[str]) -> None:

@@ -10,11 +10,13 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split, clean_labels
+from treetop.data.dataset import Dataset, Split, clean_labels
 from treetop.data.files import find_file, write_lines
 from treetop.data.holding import label_matrix_of, texts_of
+from treetop.data.options import ReadOptions
 from treetop.data.pairs import as_short
-from treetop.data.tables import Record, json_records
+from treetop.data.reading import Recognized
+from treetop.data.records import Record, json_records
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
 
@@ -27,7 +29,7 @@ def matches(path: Path) -> bool:
     return path.is_dir() and any(find_file(path, f"{short}.json") for short in SHORT.values())
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits; labels are named by their titles."""
     label_file = find_file(path, "lbl.json")
     records = list(json_records(label_file)) if label_file else []
@@ -38,7 +40,9 @@ def read(path: Path, _: Columns) -> Dataset:
         file = find_file(path, f"{short}.json")
         if file is not None:
             splits[name] = read_records(file, len(names) if label_file else None)
-    dataset = Dataset(NAME, splits, names or None, texts or None).same_width()
+    files = tuple(file for short in SHORT.values() if (file := find_file(path, f"{short}.json")))
+    reading = Recognized(files=files)
+    dataset = Dataset(NAME, splits, names or None, texts or None, reading=reading).same_width()
     filtered = {
         name: replace(split, excluded=read_filter(path, name, split.Y.shape))
         for name, split in dataset.splits.items()

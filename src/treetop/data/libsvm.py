@@ -11,14 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from treetop.data.dataset import Columns, Dataset, Split
-from treetop.data.files import plain_name, split_files, write_lines
+from treetop.data.dataset import Dataset, Split
+from treetop.data.files import first_lines, plain_name, split_files, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import Rows, features_in, first_lines, labels_in, read_rows, sparse_lines
-from treetop.data.xmlrepo import NAMES, with_label_names
+from treetop.data.labelnames import with_names_of
+from treetop.data.options import ReadOptions
+from treetop.data.pairs import Rows, features_in, labels_in, read_rows, sparse_lines
+from treetop.data.reading import Recognized
+from treetop.data.xmlrepo import NAMES, names_file
 from treetop.errors import TreetopError
 
 NAME = "libsvm"
+USES = ("merge_duplicates",)
 ABOUT = "libsvm multi-label: l1,l2 f:v f:v … per line, counted from 0 or from 1"
 SUFFIXES = (".libsvm", ".svm", ".svmlight")
 LABELS = re.compile(r"\d+(,\d+)*")
@@ -47,11 +51,12 @@ def is_libsvm(path: Path) -> bool:
     )
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
-    splits = {name: read_libsvm(file) for name, file in libsvm_files(path).items()}
-    folder = path if path.is_dir() else path.parent
-    return with_label_names(Dataset(NAME, splits).same_width(), folder, exactly=False)
+    files = libsvm_files(path)
+    splits = {name: read_libsvm(file) for name, file in files.items()}
+    dataset = Dataset(NAME, splits, reading=Recognized(files=tuple(files.values()))).same_width()
+    return with_names_of(dataset, names_file(path), options, exactly=False)
 
 
 def read_libsvm(path: Path) -> Split:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.files import blocks_of, open_bytes, read_block
+from treetop.data.files import blocks_of
 from treetop.errors import TreetopError
 from treetop.kernels import pairs
 from treetop.runtime import parallel
@@ -21,7 +21,6 @@ REASONS = {
     pairs.RANGE: "a number is above 2,147,483,647",
 }
 NEWLINE, COMMA, COLON = b"\n,:"
-LOOKED_AT = 1 << 20  # bytes of a file that decide about its format
 
 
 class Rows(NamedTuple):
@@ -125,26 +124,6 @@ def sparse_matrix(
     matrix = sp.csr_matrix((values, ids, np.concatenate([[0], ends])), shape=shape)
     matrix.sum_duplicates()
     return matrix
-
-
-def first_lines(path: Path, count: int = 1) -> list[str]:
-    """The first lines of a file, the beginning of a very long one; none if it cannot be read."""
-    try:
-        with open_bytes(path) as file:
-            start = read_block(file, path, 1, LOOKED_AT)
-    except TreetopError:  # the reader of the format will report the error
-        return []
-    whole, _, rest = start.rpartition(b"\n")
-    if len(start) < LOOKED_AT:
-        whole = start
-    elif not whole:
-        whole = rest.rpartition(b" ")[0]
-    return whole.decode("utf-8", "ignore").removeprefix("\ufeff").split("\n")[:count]
-
-
-def first_line(path: Path) -> str:
-    """The first line without surrounding whitespace."""
-    return (first_lines(path) or [""])[0].strip()
 
 
 def sparse_lines(features: sp.csr_matrix, labels: sp.csr_matrix | None) -> Iterator[str]:

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split, check_label_names, clean_labels
+from treetop.data.dataset import Dataset, Split, check_label_names, clean_labels
 from treetop.data.files import find_file, lines_of, write_lines
 from treetop.data.holding import check_characters, label_matrix_of, lines_of_text
+from treetop.data.options import ReadOptions
 from treetop.data.xmlrepo_split import SHORT
 from treetop.errors import TreetopError
 
@@ -24,7 +25,7 @@ def matches(path: Path) -> bool:
     return path.is_dir() and any((path / f"Y.{short}.npz").is_file() for short in SHORT.values())
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
     splits = {}
     for name, short in SHORT.items():

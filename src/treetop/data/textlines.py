@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from treetop.data.dataset import SPLITS, Columns, Dataset, Split
-from treetop.data.files import find_file, lines_of, plain_name, write_lines
+from treetop.data.dataset import SPLITS, Dataset, Split
+from treetop.data.encodings import UTF8, other_than_utf8
+from treetop.data.files import encoding_of, find_file, lines_of, plain_name, write_lines
 from treetop.data.holding import check_characters, lines_of_text
+from treetop.data.options import ReadOptions
+from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 
 NAME = "text-lines"
+USES = ("encoding",)
 ABOUT = "a folder with train.txt, one document per line, and train.labels, labels separated by tabs"
 
 
@@ -27,26 +31,43 @@ def is_certain(path: Path) -> bool:
     )
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
     if path.is_file():
         labels = path.with_name(path.name.replace(".txt", ".labels"))
-        return Dataset(NAME, {"train": read_text_lines(path, labels if labels.is_file() else None)})
-    splits = {}
-    for name in SPLITS:
-        if (texts := find_file(path, f"{name}.txt")) is not None:
-            splits[name] = read_text_lines(texts, find_file(path, f"{name}.labels"))
-    return Dataset(NAME, splits)
+        return dataset_of_lines(NAME, {"train": (path, labels if labels.is_file() else None)}, options)
+    files = {
+        name: (find_file(path, f"{name}.txt"), find_file(path, f"{name}.labels")) for name in SPLITS
+    }
+    found = {name: (texts, labels) for name, (texts, labels) in files.items() if texts is not None}
+    return dataset_of_lines(NAME, found, options)
 
 
-def read_text_lines(texts_file: Path, labels_file: Path | None, separator: str | None = "\t") -> Split:
+def dataset_of_lines(
+    form: str,
+    files: dict[str, tuple[Path, Path | None]],
+    options: ReadOptions,
+    separator: str | None = "\t",
+) -> Dataset:
+    """Read files of texts and of labels by split; a separator of None means any whitespace."""
+    splits, encodings = {}, []
+    for name, (texts, labels) in files.items():
+        encodings.append(encoding_of(texts, options.encoding))
+        splits[name] = read_text_lines(texts, labels, separator, encodings[-1])
+    every = tuple(file for pair in files.values() for file in pair if file is not None)
+    return Dataset(form, splits, reading=Recognized(encoding=other_than_utf8(encodings), files=every))
+
+
+def read_text_lines(
+    texts_file: Path, labels_file: Path | None, separator: str | None = "\t", encoding: str = UTF8
+) -> Split:
     """Read one split, unlabelled without a file of labels; separator None means any whitespace."""
-    texts = list(lines_of(texts_file))
+    texts = list(lines_of(texts_file, encoding))
     if not texts:
         raise TreetopError(f"{texts_file}: empty file: add at least one document")
     if labels_file is None:
         return Split(texts, None)
-    labels = [split_labels(line, separator) for line in lines_of(labels_file)]
+    labels = [split_labels(line, separator) for line in lines_of(labels_file, encoding)]
     if len(labels) != len(texts):
         raise TreetopError(
             f"{labels_file}: {len(labels):,} lines of labels, but {texts_file.name} has {len(texts):,} "

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-from treetop.data.dataset import Columns, Dataset, Split, check_label_names
-from treetop.data.files import find_file, lines_of, split_files, write_lines
+from treetop.data.dataset import Dataset, Split
+from treetop.data.files import find_file, first_line, split_files, write_lines
 from treetop.data.holding import check_characters, label_matrix_of, sparse_features_of
-from treetop.data.pairs import features_in, first_line, labels_in, read_rows, sparse_lines
+from treetop.data.labelnames import with_names_of
+from treetop.data.options import ReadOptions
+from treetop.data.pairs import features_in, labels_in, read_rows, sparse_lines
+from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo"
+USES = ("merge_duplicates",)
 ABOUT = "XMLRepo sparse text: a header N D L, then l1,l2 f:v f:v … per document"
 FILES = {
     "train": ("train.txt", "train_data.txt"),
@@ -44,24 +47,17 @@ def matches(path: Path) -> bool:
     return bool(xmlrepo_files(path))
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
-    splits = {name: read_xmlrepo(file) for name, file in xmlrepo_files(path).items()}
-    return with_label_names(Dataset(NAME, splits).same_width(), path if path.is_dir() else path.parent)
+    files = xmlrepo_files(path)
+    splits = {name: read_xmlrepo(file) for name, file in files.items()}
+    dataset = Dataset(NAME, splits, reading=Recognized(files=tuple(files.values()))).same_width()
+    return with_names_of(dataset, names_file(path), options)
 
 
-def with_label_names(dataset: Dataset, folder: Path, exactly: bool = True) -> Dataset:
-    """A copy with label names, if the folder has a file of them.
-
-    Unless `exactly`, there may be more names than columns of labels.
-    """
-    file = find_file(folder, *NAMES)
-    if file is None:
-        return dataset
-    names = list(lines_of(file))
-    width = max((s.Y.shape[1] for s in dataset.splits.values() if s.Y is not None), default=0)
-    check_label_names(file, names, width if exactly else max(width, len(names)))
-    return replace(dataset, label_names=names).same_width()
+def names_file(path: Path) -> Path | None:
+    """The file of label names that belongs to a file or folder of data."""
+    return find_file(path if path.is_dir() else path.parent, *NAMES)
 
 
 def read_xmlrepo(path: Path) -> Split:

@@ -11,14 +11,18 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.dataset import Columns, Dataset, Split, clean_labels
-from treetop.data.files import find_file, lines_of, write_lines
+from treetop.data.dataset import Dataset, Split, clean_labels
+from treetop.data.files import find_file, first_line, lines_of, write_lines
 from treetop.data.holding import check_characters, sparse_features_of
-from treetop.data.pairs import features_in, first_line, read_rows, sparse_lines
-from treetop.data.xmlrepo import NAMES, check_documents, header_numbers, with_label_names
+from treetop.data.labelnames import with_names_of
+from treetop.data.options import ReadOptions
+from treetop.data.pairs import features_in, read_rows, sparse_lines
+from treetop.data.reading import Recognized
+from treetop.data.xmlrepo import NAMES, check_documents, header_numbers, names_file
 from treetop.errors import TreetopError
 
 NAME = "xmlrepo-split"
+USES = ("merge_duplicates",)
 ABOUT = "XMLRepo in two files: trn_X_Xf.txt with features, trn_X_Y.txt with labels"
 SHORT = {"train": "trn", "dev": "val", "test": "tst"}
 
@@ -28,14 +32,16 @@ def matches(path: Path) -> bool:
     return path.is_dir() and any(find_file(path, f"{short}_X_Xf.txt") for short in SHORT.values())
 
 
-def read(path: Path, _: Columns) -> Dataset:
+def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
-    splits = {}
+    splits, files = {}, []
     for name, short in SHORT.items():
-        features = find_file(path, f"{short}_X_Xf.txt")
+        features, labels = (find_file(path, f"{short}_X_{kind}.txt") for kind in ("Xf", "Y"))
         if features is not None:
-            splits[name] = read_two_files(path, name, features, find_file(path, f"{short}_X_Y.txt"))
-    return with_label_names(Dataset(NAME, splits).same_width(), path)
+            splits[name] = read_two_files(path, name, features, labels)
+            files += [file for file in (features, labels) if file is not None]
+    dataset = Dataset(NAME, splits, reading=Recognized(files=tuple(files))).same_width()
+    return with_names_of(dataset, names_file(path), options)
 
 
 def read_two_files(folder: Path, name: str, features: Path, labels: Path | None) -> Split:

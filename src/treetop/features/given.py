@@ -78,11 +78,12 @@ def read_features(X: Any) -> Features:
             "list of texts or a matrix with one row per document"
         )
     try:
-        return features(dense=array.astype(np.float32))
+        numbers = array.astype(np.float32)
     except ValueError:
         raise TreetopError(
             "X is a matrix that holds texts: pass one column of it, or a matrix of numbers"
         ) from None
+    return features(dense=numbers)
 
 
 def read_features_like(X: Any, widths: tuple[int, int]) -> Features:

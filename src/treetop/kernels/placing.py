@@ -1,7 +1,7 @@
 """Weights of clusters arranged in rows by feature, as the search reads them."""
 
 from treetop.kernels import array, const, csr, f4, i4, i8, kernel, void
-from treetop.kernels.search import WIDTH
+from treetop.kernels.products import WIDTH
 
 # Weights that fill more than this share of a cluster are kept as full vectors of WIDTH children.
 DENSE = 0.4

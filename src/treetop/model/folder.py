@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +26,12 @@ from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
 from treetop.runtime.files import json_lines, replacing_folder
+from treetop.runtime.pinned import read_pinned
 from treetop.settings.making import PARAMETERS, from_json
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 FLOAT32 = "float32"
+ENCODER = "encoder"
 
 
 def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | None = None) -> None:
@@ -70,29 +73,37 @@ def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None
     if feature_map.words is not None:
         write_arrays(target / "tfidf.safetensors", feature_map.words.arrays())
     if feature_map.encoder is not None:
-        feature_map.encoder.save(target / "encoder", half)
+        feature_map.encoder.save(target / ENCODER, half)
     if feature_map.center is not None:
         write_arrays(target / "center.safetensors", {"center": feature_map.center})
 
 
 def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None = None) -> Predictor:
-    """Read the model in a folder, whatever its kind. Weights are memory-mapped."""
+    """Read the model in a folder, whatever its kind. Weights are memory-mapped.
+
+    All files are of one model, even if another process replaces it meanwhile.
+    """
+    return read_pinned(folder, lambda place: read_files(place, folder, verify, runtime or Runtime()))
+
+
+def read_files(folder: Path, home: Path, verify: bool | None, runtime: Runtime) -> Predictor:
+    """Read the model in `folder`, which is a path of `home` for the time of this call."""
     config = layout.read_config(folder, verify)
     kind = config.get("model")
     if kind == "ensemble":
-        members = (folder / f"member-{number}" for number in range(len(config["members"])))
+        names = [f"member-{number}" for number in range(len(config["members"]))]
         return EnsembleModel(
-            tuple(read_model(member, False, runtime) for member in members),
+            tuple(read_files(folder / name, home / name, False, runtime) for name in names),
             config["combine"],
             tuple(config["weights"]),
         )
     if kind not in PARAMETERS:
         raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
-    return read_parts(folder, config, runtime or Runtime())
+    return read_parts(folder, home, config, runtime)
 
 
-def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Model:
-    """Read the files of a model that is not an ensemble."""
+def read_parts(folder: Path, home: Path, config: Mapping[str, Any], runtime: Runtime) -> Model:
+    """Read the files of a model that is not an ensemble; see `read_files`."""
     settings = from_json(config["settings"], PARAMETERS[config["model"]].settings_type)
     shape = read_arrays(folder / "tree.safetensors")
     weights = read_arrays(folder / "ranker.safetensors")
@@ -111,7 +122,7 @@ def read_parts(folder: Path, config: Mapping[str, Any], runtime: Runtime) -> Mod
         kind=config["model"],
         settings=settings,
         classes=read_labels_file(folder / "labels.txt", config.get("label_type", "str")),
-        feature_map=read_feature_map(folder, config, settings),
+        feature_map=read_feature_map(folder, home, config, settings),
         rankers=tuple(rankers),
         label_counts=shape["train_counts"],
         train_documents=config["train_documents"],
@@ -141,8 +152,10 @@ def read_ranker(
     return Ranker(tree, unpacked, settings.ranker())
 
 
-def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSettings) -> FeatureMap:
-    """Read text features, encoder and center; the encoder is opened on first use."""
+def read_feature_map(
+    folder: Path, home: Path, config: Mapping[str, Any], settings: LinearSettings
+) -> FeatureMap:
+    """Read text features, encoder and center; the encoder is opened on first use, from `home`."""
     widths = (int(config["feature_widths"][0]), int(config["feature_widths"][1]))
     words: Vectoriser | None = None
     if config["text"]:
@@ -160,12 +173,18 @@ def read_feature_map(folder: Path, config: Mapping[str, Any], settings: LinearSe
         widths,
         words,
         EncoderHandle(
-            folder / "encoder",
+            home / ENCODER,
             pooling="pooler" if settings.pooling == "pooler" else "auto",
             max_length=settings.max_length,
             dropout=settings.dropout,
+            check=partial(layout.check_unchanged, files_of_encoder(config)),
         ),
         settings.dense_weight,
         read_arrays(center)["center"] if center.is_file() else None,
         sees_words=settings.words,
     )
+
+
+def files_of_encoder(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sizes and checksums of the encoder's files, as config.json lists them."""
+    return {name: entry for name, entry in config["files"].items() if name.startswith(f"{ENCODER}/")}

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import part_of, replacing_file
+from treetop.runtime.files import replacing_file, saving, whole_name
 
 VERSION = 1
 CONFIG = "config.json"
 CARD = "README.md"
-# Files that config.json does not list: itself, the card, and leftovers of a killed `keep_measures`.
-UNLISTED = (CONFIG, CARD, part_of(Path(CONFIG)).name, part_of(Path(CARD)).name)
+# Files that config.json does not list.
+UNLISTED = (CONFIG, CARD)
 # Checksums are verified by default up to this total size; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 
@@ -76,12 +76,13 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
 
 def keep_measures(folder: Path, measures: dict[str, Any], make_card: Callable[[Any], str]) -> None:
     """Save metrics in config.json and README.md of a model folder; each file is replaced atomically."""
-    config = read_config(folder, verify=False)
-    config["metrics"] = measures
-    text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
-    for name, content in ((CONFIG, text), (CARD, make_card(config))):
-        with replacing_file(folder / name) as file:
-            file.write(content)
+    with saving(folder):
+        config = read_config(folder, verify=False)
+        config["metrics"] = measures
+        text = json.dumps(config, indent=2, ensure_ascii=False) + "\n"
+        for name, content in ((CONFIG, text), (CARD, make_card(config))):
+            with replacing_file(folder / name) as file:
+                file.write(content)
 
 
 def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
@@ -95,6 +96,17 @@ def check_file(path: Path, entry: dict[str, Any], verify: bool) -> None:
         )
     if verify and checksum(path) != entry["sha256"]:
         raise TreetopError(f"{path}: damaged (checksum differs): copy the folder again")
+
+
+def check_unchanged(files: dict[str, Any], folder: Path) -> None:
+    """Raise if a model folder does not hold these files anymore, with these sizes and checksums."""
+    try:
+        now = json.loads((folder / CONFIG).read_text(encoding="utf-8"))["files"]
+        same = all(now.get(name) == entry for name, entry in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        same = False
+    if not same:
+        raise TreetopError(f"{folder}: was replaced or moved since the model was loaded: load it again")
 
 
 def check_target(target: Path) -> None:
@@ -177,6 +189,8 @@ def is_unlisted(file: Path, folder: Path) -> bool:
 
     The config.json of a member is listed in that of the ensemble.
     """
+    whole = whole_name(file.name)  # of a leftover of a killed `keep_measures`
     if file.parent == folder:
-        return file.name in UNLISTED
-    return file.name in UNLISTED and file.name != CONFIG and listed_files(file.parent) is not None
+        return (whole or file.name) in UNLISTED
+    name_is_unlisted = whole in UNLISTED or file.name == CARD
+    return name_is_unlisted and listed_files(file.parent) is not None

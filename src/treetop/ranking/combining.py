@@ -49,7 +49,7 @@ def combined(
     values = shares * np.concatenate([part.data for part in transformed])
     distinct, place = np.unique(positions, return_inverse=True)
     totals, mass = np.bincount(place, values), np.bincount(place, shares)
-    means = np.divide(totals, mass, out=np.zeros_like(totals), where=mass > 0)
+    means = np.divide(totals, mass, out=np.zeros(totals.size), where=mass > 0)
     rows, labels = np.divmod(distinct, shape[1])
     indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
     return best_of(sp.csr_matrix((means, labels, indptr), shape=shape), k)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.kernels.search import WIDTH
+from treetop.kernels.products import WIDTH
 from treetop.labels.tree import Tree
 from treetop.ranking.weights import ClusterWeights, Weights, assemble
 from treetop.runtime.arrays import part, prefixed

@@ -10,7 +10,7 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.kernels import placing
-from treetop.kernels.search import WIDTH
+from treetop.kernels.products import WIDTH
 from treetop.labels.tree import Tree
 from treetop.runtime import parallel
 

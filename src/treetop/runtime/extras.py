@@ -19,6 +19,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "report": ("matplotlib",),
     "tune": ("optuna",),
     "data": ("pyarrow", "zstandard"),
+    "excel": ("openpyxl",),
     "hub": ("huggingface_hub",),
     "annif": ("annif",),
     "onnx": ("onnxruntime", "tokenizers"),

@@ -21,7 +21,7 @@ from treetop import __version__
 from treetop.errors import TreetopError
 from treetop.model.layout import foreign_content
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
-from treetop.runtime.files import part_of, replacing_file
+from treetop.runtime.files import replacing_file, whole_name
 from treetop.settings.declared import declared
 from treetop.settings.schema import LinearSettings
 
@@ -148,7 +148,7 @@ def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
         return None
     if data_of_run(folder) is None:
         # A kill before run.json was complete leaves only its part.
-        empty = all(path.name == part_of(folder / FACTS).name for path in folder.iterdir())
+        empty = all(whole_name(path.name) == FACTS for path in folder.iterdir())
         return None if empty else "exists and is not the folder of a run: choose another folder"
     if resume:
         return None
@@ -180,9 +180,7 @@ def data_of_run(folder: Path) -> str | None:
 
 def is_own(path: Path) -> bool:
     """Whether a file is one that a run writes, or an incomplete one."""
-    name = path.name
-    if name.startswith(".") and name.endswith(".part"):
-        name = name.removeprefix(".").removesuffix(".part")
+    name = whole_name(path.name) or path.name
     return OWN_NAME.fullmatch(name) is not None and path.is_file() and not path.is_symlink()
 
 

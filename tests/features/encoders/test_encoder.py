@@ -154,6 +154,15 @@ def test_bfloat16_keeps_the_float32_weights(tmp_path):
     assert next(encoder.model.parameters()).dtype == torch.float32
 
 
+@pytest.mark.parametrize("family", ENCODERS)
+def test_in_16_bits_a_text_gets_the_same_vector_alone_and_in_a_batch(tmp_path, family):
+    encoder = Encoder(save_encoder(tmp_path, family), max_length=32)
+    encoder.compute = torch.bfloat16
+    texts = [*TEXTS, "red red red", "blue", "a b c d e f", "sky sea", "sea fire"]
+    alone = np.concatenate([encoder.embed_texts([text]) for text in texts])
+    np.testing.assert_array_equal(encoder.embed_texts(texts), alone)
+
+
 def test_choice_of_device_and_precision():
     assert pick_device("cpu").type == "cpu"
     assert pick_precision("fp32", torch.device("cpu")) == torch.float32

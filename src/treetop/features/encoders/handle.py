@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 from treetop.features.encoders.halving import halve
 from treetop.features.encoders.opening import TextEncoder, open_encoder
 from treetop.runtime import Runtime
+from treetop.runtime.pinned import read_pinned
+
+Result = TypeVar("Result")
+
+
+def accept(_: Path) -> None:
+    """Accept any folder."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,6 +29,8 @@ class EncoderHandle:
     pooling: str
     max_length: int
     dropout: float
+    # Raises if the folder above `folder` does not hold the encoder that this handle is for anymore.
+    check: Callable[[Path], None] = accept
     # Cache: the open encoder, by the device and the precision it was opened for.
     _open: dict[tuple[str, str], TextEncoder] = field(default_factory=dict, repr=False)
     _opening: Lock = field(default_factory=Lock, repr=False)
@@ -28,7 +38,7 @@ class EncoderHandle:
     @classmethod
     def holding(cls, encoder: TextEncoder, max_length: int, dropout: float = 0.1) -> EncoderHandle:
         """A handle of an open encoder, such as one that was just trained."""
-        return cls(None, "auto", max_length, dropout, {("auto", "auto"): encoder})
+        return cls(None, "auto", max_length, dropout, _open={("auto", "auto"): encoder})
 
     def open(self, runtime: Runtime) -> TextEncoder:
         """The encoder, ready on the runtime's device."""
@@ -40,13 +50,15 @@ class EncoderHandle:
         with self._opening:
             if key in self._open:
                 return self._open[key]
-            encoder = open_encoder(
-                str(self.folder),
-                runtime,
-                pooling=self.pooling,
-                max_length=self.max_length,
-                dropout=self.dropout,
-                to_learn=False,
+            encoder = self._read(
+                lambda folder: open_encoder(
+                    str(folder),
+                    runtime,
+                    pooling=self.pooling,
+                    max_length=self.max_length,
+                    dropout=self.dropout,
+                    to_learn=False,
+                )
             )
             self._open.clear()  # memory holds one encoder at a time
             self._open[key] = encoder
@@ -55,12 +67,23 @@ class EncoderHandle:
     def save(self, folder: Path, half: bool) -> None:
         """Write the encoder to a new folder, with float16 instead of float32 weights if `half`."""
         if self.folder is not None:
-            shutil.copytree(self.folder, folder)
+            self._read(lambda source: shutil.copytree(source, folder, dirs_exist_ok=True))
         else:
             (encoder,) = self._open.values()
             encoder.save(folder)
         if half:
             halve(folder)
+
+    def _read(self, read: Callable[[Path], Result]) -> Result:
+        """Return ``read(folder)`` for the folder of the encoder, which must not have been replaced."""
+        assert self.folder is not None
+        name = self.folder.name
+
+        def checked(model: Path) -> Result:
+            self.check(model)
+            return read(model / name)
+
+        return read_pinned(self.folder.parent, checked)
 
     def __getstate__(self) -> dict[str, Any]:
         """The state to pickle: an encoder with a folder is opened again in the other process."""

@@ -105,11 +105,17 @@ def up_to_last_space(text: str, characters: int) -> str:
     return text[:end] if end > 0 else text
 
 
-def by_length(lengths: np.ndarray, tokens: int) -> Iterator[np.ndarray]:
-    """Batches of row numbers, longest rows first, of at most `tokens` tokens including padding."""
+def by_length(lengths: np.ndarray, tokens: int, unpadded: bool = False) -> Iterator[np.ndarray]:
+    """Batches of row numbers, longest rows first, of at most `tokens` tokens including padding.
+
+    With `unpadded`, all rows of a batch have the same length.
+    """
     order = np.argsort(-lengths, kind="stable")
+    descending = -lengths[order]
     start = 0
     while start < order.size:
         end = start + max(1, tokens // int(lengths[order[start]]))
+        if unpadded:
+            end = min(end, int(np.searchsorted(descending, descending[start], "right")))
         yield order[start:end]
         start = end

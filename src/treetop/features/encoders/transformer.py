@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -100,7 +100,7 @@ class Encoder(nn.Module):
             return self.replay(model, device)(np.asarray(tokens.ids))
         on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.empty(tokens.rows, self.width, device=device)
-        for rows in by_length(tokens.lengths, self.batch_tokens):
+        for rows in self.rows_of_batches(tokens):
             lengths = tokens.lengths[rows]
             width, full = int(lengths[0]), bool(lengths[0] == lengths[-1])
             numbers = torch.from_numpy(rows).to(device)
@@ -138,7 +138,16 @@ class Encoder(nn.Module):
 
     def batches(self, tokens: Ragged) -> int:
         """Number of batches in which `embed` processes these rows."""
-        return sum(1 for _ in by_length(tokens.lengths, self.batch_tokens))
+        return sum(1 for _ in self.rows_of_batches(tokens))
+
+    def rows_of_batches(self, tokens: Ragged) -> Iterator[np.ndarray]:
+        """The rows of each batch of `embed`.
+
+        In 16 bits, padding changes how attention rounds, by enough to change labels. On a CPU, a batch
+        therefore has none, which costs nothing there: a text gets the same vector alone and in a batch.
+        """
+        on_cpu = next(self.parameters()).device.type == "cpu"
+        return by_length(tokens.lengths, self.batch_tokens, on_cpu and self.compute == torch.bfloat16)
 
     def for_inference(self) -> Any:
         """The model in the dtype `compute`: itself, or a copy that is kept."""

@@ -1,0 +1,142 @@
+"""What beam search adds up: products of a document's features with the weights of clusters."""
+
+import numpy as np
+
+from treetop.kernels import helper
+from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
+
+# Rows with more clusters per beam entry than this are searched by bisection, others are scanned.
+LONG_ROW = 24
+# How many weights ahead to prefetch.
+AHEAD = 12
+ZERO, ONE = np.uint64(0), np.uint64(1)
+WIDTH = 16  # of full vectors
+
+
+@helper
+def seek(rows, start, end, cluster):
+    """First place in [start, end) whose cluster is not below `cluster`, quick where it is near."""
+    step = ONE
+    while start + step < end and rows[start + step, 0] < cluster:
+        start += step
+        step += step
+    end = min(end, start + step)
+    while start < end:
+        middle = (start + end) >> ONE
+        if rows[middle, 0] < cluster:
+            start = middle + ONE
+        else:
+            end = middle
+    return start
+
+
+@helper
+def find_weights(
+    data, start, places, ends, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
+):
+    """For each of a document's features its weights in the clusters of the beam; returns how many.
+
+    A hit is the beam entry, where the weights are (see `rows`) and the feature's value. `places` is
+    where each feature stands in its row; it moves behind the level's clusters, which end before
+    `last_cluster`. `clusters` are those of the beam, ascending; `beam_of` is the reverse.
+    """
+    # Places are unsigned: numba then leaves out its handling of negative indices.
+    found = ZERO
+    for number in range(places.size):
+        place, end = places[number], ends[number]
+        x = data[start + number]
+        if end - place > np.uint64(LONG_ROW * clusters.size):
+            for entry in range(clusters.size):
+                place = seek(rows, place, end, clusters[entry])
+                if place < end and rows[place, 0] == clusters[entry]:
+                    hit_entry[found] = entry
+                    hit_at[found] = rows[place, 1]
+                    hit_x[found] = x
+                    found += ONE
+            place = seek(rows, place, end, last_cluster)
+        else:
+            # No branch predictor can guess which clusters are in the beam: count instead of branching.
+            while place < end and rows[place, 0] < last_cluster:
+                entry = beam_of[np.uint64(rows[place, 0])]
+                hit_entry[found] = entry
+                hit_at[found] = rows[place, 1]
+                hit_x[found] = x
+                found += np.uint64(entry >= 0)
+                place += ONE
+        places[number] = place
+    return found
+
+
+@helper
+def ask_for(at, pairs, full):
+    """Prefetch the weights of one hit."""
+    if at < 0:
+        prefetch(full, -1 - at)
+    else:
+        prefetch(pairs, at)
+
+
+@helper
+def add_weights(hits, beam, stride, weights):
+    """raw[entry·stride + child] += x·w for every hit."""
+    pairs, pair_values, full, raw = weights.pairs, weights.pair_values, weights.full, beam.raw
+    for hit in range(hits):
+        if hit + AHEAD < hits:
+            ask_for(beam.hit_at[hit + AHEAD], pairs, full)
+        entry, at, x = np.uint64(beam.hit_entry[hit]), beam.hit_at[hit], beam.hit_x[hit]
+        target = entry * np.uint64(stride)
+        if at < 0:
+            vector = np.uint64(-1 - at)
+            end = target + np.uint64(beam.counts[entry])
+            while target < end:
+                store(raw, target, fma(lanes_at(full, vector, WIDTH), x, lanes_at(raw, target, WIDTH)))
+                target += np.uint64(WIDTH)
+                vector += ONE
+        else:
+            pair = np.uint64(at)
+            end = pair + np.uint64(pairs[pair, 0])
+            while pair < end:
+                pair += ONE
+                raw[target + np.uint64(pairs[pair, 0])] += x * pair_values[pair, 1]
+
+
+@helper
+def dense_products(dense, row, weights, at, count, raw, target):
+    """raw[target:] + the dense half of Wᵀx for 16 children of a cluster of `count`, from `at` on.
+
+    Two sums, so that one addition need not wait for the last.
+    """
+    even, odd = lanes_at(raw, target, WIDTH), splat(np.float32(0.0), WIDTH)
+    column, step = ZERO, np.uint64(count)
+    last = np.uint64(dense.shape[1])
+    while column + ONE < last:
+        even = fma(lanes_at(weights, at, WIDTH), dense[row, column], even)
+        odd = fma(lanes_at(weights, at + step, WIDTH), dense[row, column + ONE], odd)
+        at += step + step
+        column += ONE + ONE
+    if column < last:
+        even = fma(lanes_at(weights, at, WIDTH), dense[row, column], even)
+    return add(even, odd)
+
+
+@helper
+def score_dense(dense, row, first, count, dense_weights, raw, offset):
+    """Add the dense half of Wᵀx for the children of one cluster, which begin at node `first`."""
+    at = np.uint64(first * dense.shape[1])
+    target, size, width = np.uint64(offset), np.uint64(count), np.uint64(WIDTH)
+    if size < width:
+        for column in range(dense.shape[1]):
+            x = dense[row, column]
+            for child in range(size):
+                raw[target + child] += x * dense_weights[at + child]
+            at += size
+        return
+    # The last vector overlaps the one before: it is computed first and stored last.
+    rest = size - width
+    tail = dense_products(dense, row, dense_weights, at + rest, count, raw, target + rest)
+    child = ZERO
+    while child < rest:
+        done = dense_products(dense, row, dense_weights, at + child, count, raw, target + child)
+        store(raw, target + child, done)
+        child += width
+    store(raw, target + rest, tail)

@@ -1,0 +1,284 @@
+"""Tables are read as they were meant: lists, separators, encodings, nested objects, several columns."""
+
+import bz2
+import json
+
+import pytest
+
+from treetop.data import open_data
+from treetop.data.convert import convert
+from treetop.errors import TreetopError
+
+
+def file_of(folder, name, content):
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def labels_of(path, **options):
+    return open_data(path, **options).split("train").labels
+
+
+def csv_of(cells, column="labels"):
+    quoted = ('"' + cell.replace('"', '""') + '"' for cell in cells)
+    return f"text,{column}\n" + "".join(f"t{n},{cell}\n" for n, cell in enumerate(quoted))
+
+
+# Labels in a cell
+
+
+@pytest.mark.parametrize(
+    ("cell", "labels"),
+    [
+        ("['a', 'b']", ["a", "b"]),
+        ('["a, c", "b"]', ["a, c", "b"]),
+        ("['it''s', \"it's\"]", ["its", "it's"]),
+        ("['a' 'b c']", ["a", "b c"]),  # as numpy writes it
+        ("[]", []),
+        ("[1, 2.0]", ["1", "2"]),
+        ("[a]", ["[a]"]),
+    ],
+)
+def test_lists_written_as_text(tmp_path, cell, labels):
+    assert labels_of(file_of(tmp_path, "a.csv", csv_of([cell, "['x']"]))) == [labels, ["x"]]
+
+
+def test_one_separator_in_one_cell_does_not_change_the_whole_file(tmp_path):
+    cells = ["AT&T; Inc.|food", *(["history|food", "food|crafts", "crafts|history"] * 9)]
+    data = open_data(file_of(tmp_path, "a.csv", csv_of(cells)))
+    assert data.split("train").labels[:4] == [cell.split("|") for cell in cells[:4]]
+    assert data.reading.separator == "|"
+    single = ["history", "food", "crafts", "law"] * 5 + ["AT&T; Inc."]
+    assert labels_of(file_of(tmp_path, "b.csv", csv_of(single))) == [[cell] for cell in single]
+
+
+def test_the_separator_is_chosen_once_for_all_splits(tmp_path):
+    file_of(tmp_path, "train.csv", csv_of(["a;b", "b;c", "a;c"]))
+    file_of(tmp_path, "test.csv", csv_of(["x|y"]))
+    assert open_data(tmp_path).split("test").labels == [["x|y"]]
+
+
+@pytest.mark.parametrize(
+    ("separator", "labels"),
+    [(",", ["Paris", "France; EU"]), ("none", ["Paris, France; EU"]), (";", ["Paris, France", "EU"])],
+)
+def test_a_separator_on_request(tmp_path, separator, labels):
+    path = file_of(tmp_path, "a.csv", csv_of(["Paris, France; EU"]))
+    assert labels_of(path, label_separator=separator) == [labels]
+
+
+def test_two_plausible_readings_are_said_and_the_option_is_named(tmp_path):
+    data = open_data(
+        file_of(tmp_path, "a.csv", csv_of(["Paris, France", "Lyon, France", "Bonn, Germany"]))
+    )
+    assert data.split("train").labels[0] == ["Paris, France"]
+    (warning,) = data.reading.warnings
+    assert "'labels' may hold one label or several, as in 'Paris, France'" in warning
+    assert "--label-separator ','" in warning
+
+
+def test_labels_that_nearly_all_occur_once_are_said(tmp_path):
+    cells = [f"topic{n} and more" for n in range(30)]
+    path = file_of(tmp_path, "a.csv", csv_of(cells))
+    (warning,) = open_data(path).reading.warnings
+    assert warning.startswith("30 of 30 labels in 'labels' occur only once")
+    assert "--label-separator" in warning
+    assert open_data(path, label_separator="none").reading.warnings == ()
+
+
+def test_uris_in_one_cell_are_separated_by_spaces(tmp_path):
+    cells = ["<http://x.org/a> <http://x.org/b>", "http://x.org/a", "<http://x.org/c>"]
+    data = open_data(file_of(tmp_path, "a.csv", csv_of(cells, "subject_uris")))
+    uris = [["http://x.org/a", "http://x.org/b"], ["http://x.org/a"], ["http://x.org/c"]]
+    assert data.split("train").labels == uris
+    assert "labels in 'subject_uris' separated by spaces" in data.detected
+
+
+def test_objects_are_identified_by_their_uri_and_keep_their_name(tmp_path):
+    subjects = [{"uri": "http://x/1", "label": "bread"}, {"uri": "http://x/2", "label": "bread"}]
+    records = [{"text": "a", "subjects": subjects}, {"text": "b", "subjects": subjects[0]}]
+    data = open_data(file_of(tmp_path, "a.jsonl", "\n".join(map(json.dumps, records))))
+    assert data.split("train").labels == [["http://x/1", "http://x/2"], ["http://x/1"]]
+    assert data.label_titles == {"http://x/1": "bread", "http://x/2": "bread"}
+    path = file_of(tmp_path, "b.jsonl", '{"text": "a", "labels": [{"score": 1}]}')
+    with pytest.raises(TreetopError, match="labels are objects with the keys score: they must have"):
+        open_data(path)
+
+
+def test_labels_that_differ_by_surrounding_space_are_not_merged_silently(tmp_path):
+    data = open_data(file_of(tmp_path, "a.jsonl", '{"text": "a", "labels": ["x", "x "]}'))
+    assert data.split("train").labels == [["x"]]
+    assert data.reading.warnings == ("1 labels in 'labels' had surrounding space: it was removed",)
+
+
+def test_a_table_is_written_so_that_it_is_read_back(tmp_path):
+    lines = [["a", "b"], *([f"l{n}"] for n in range(20))]
+    frame = {"text": ["t"] * len(lines), "labels": lines}
+    convert(open_data(frame), tmp_path / "a.csv")
+    assert labels_of(tmp_path / "a.csv") == lines
+
+
+# Columns
+
+
+def test_several_columns_of_texts_are_joined(tmp_path):
+    path = file_of(tmp_path, "a.csv", "title,body,labels\nBread,how to bake,food\nPaper,,crafts\n")
+    data = open_data(path, ["title", "body"])
+    assert data.split("train").texts == ["Bread\nhow to bake", "Paper"]
+    assert data.detected.startswith("csv (texts in 'title' and 'body', labels in 'labels'")
+    frame = {"title": ["Bread"], "body": [None], "labels": ["food"]}
+    assert open_data(frame, ["title", "body"]).split("train").texts == ["Bread"]
+
+
+def test_columns_of_the_same_name(tmp_path):
+    path = file_of(tmp_path, "a.csv", "text,note,note,labels\na,1,2,x\n")
+    assert labels_of(path) == [["x"]]
+    path = file_of(tmp_path, "b.csv", "text,text,labels\na,b,x\n")
+    with pytest.raises(TreetopError, match="several columns are called 'text': rename them"):
+        open_data(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "text;labels\nbread, and more; twice;food\n".replace("; twice", ""),
+        'body text;labels\n"bread; and, more";food|x\n',
+        "sep=;\ntext;labels\nbread;food\n",
+        "id;labels;text\n1,5;food;a, b, c\n2,5;food;d\n",
+    ],
+)
+def test_files_delimited_by_semicolons(tmp_path, content):
+    path = file_of(tmp_path, "a.csv", content)
+    column = "body text" if content.startswith("body") else None
+    data = open_data(path, column)
+    assert data.reading.delimiter == ";"
+    assert data.split("train").labels[0][0] == "food"
+
+
+def test_json_arrays(tmp_path):
+    records = [{"text": "a", "labels": ["x"]}, {"text": "b", "labels": []}]
+    for indent in (None, 2):
+        path = file_of(tmp_path, f"a{indent}.json", json.dumps(records, indent=indent))
+        assert open_data(path).split("train").texts == ["a", "b"]
+    for content, message in (
+        ('[{"text": "a"},\n{"text": }]', "b.json:2: not valid JSON"),
+        ('[\n{"text": "a"}\n', "b.json:2: not valid JSON: expected a comma or ]"),
+        ('[{"text": "a"}\n, 3]', "b.json:2: expected a JSON object"),
+        ("[]", "b.json: no records"),
+        ('{"text": "\\ud800", "labels": []}', "b.json:1: contains half of a surrogate pair"),
+        ("[" * 100_000, "b.json:1: not valid JSON"),
+    ):
+        with pytest.raises(TreetopError, match=message.replace("]", r"\]")):
+            open_data(file_of(tmp_path, "b.json", content))
+
+
+def test_excel_files(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for row in (
+        ["text", "year", "labels"],
+        ["bread", 2020, "food;law"],
+        [None] * 3,
+        ["law", 1, "law;food"],
+    ):
+        book.active.append(row)
+    book.create_sheet("more")
+    book.save(tmp_path / "a.xlsx")
+    data = open_data(tmp_path / "a.xlsx")
+    assert data.split("train").labels == [["food", "law"], ["law", "food"]]
+    assert "only the first sheet is read, 'Sheet' of 2" in data.reading.warnings[0]
+    with pytest.raises(TreetopError, match=r"a.xlsx:2: 'year' is not a text"):
+        open_data(tmp_path / "a.xlsx", "year")
+    with pytest.raises(TreetopError, match=r"b.xlsx: not readable .*: save it again, or as CSV"):
+        open_data(file_of(tmp_path, "b.xlsx", b"no zip"))
+
+
+# Encodings and compression
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp1252", "utf-8-sig"])
+def test_encodings_are_detected_and_said(tmp_path, encoding):
+    text = "text,labels\n" + "Café zu Hause – „wirklich“,Küche\n" * 5
+    content = text.encode(encoding)
+    data = open_data(file_of(tmp_path, "a.csv", content))
+    assert data.split("train").texts[0] == "Café zu Hause – „wirklich“"
+    assert data.split("train").labels[0] == ["Küche"]
+    said = encoding if encoding != "utf-8-sig" else None
+    assert data.reading.encoding == said
+    assert (f"encoding {encoding}" in data.detected) == (said is not None)
+    lines = text.encode(encoding)
+    assert open_data(file_of(tmp_path, "a.txt", lines)).split("train").texts[0] == "text,labels"
+
+
+def test_an_encoding_on_request(tmp_path):
+    path = file_of(tmp_path, "a.csv", "text,labels\nжар-птица,x\n".encode("cp1251"))
+    with pytest.raises(TreetopError, match=r"a.csv:2: not UTF-8 .* or give its --encoding"):
+        open_data(path)
+    assert open_data(path, encoding="cp1251").split("train").texts == ["жар-птица"]
+    with pytest.raises(TreetopError, match=r"not in this encoding .*: give another --encoding"):
+        open_data(path, encoding="ascii")
+    with pytest.raises(TreetopError, match="encoding 'nonsense' is not known"):
+        open_data(path, encoding="nonsense")
+
+
+def test_a_damaged_character_in_utf8_is_not_taken_for_another_encoding(tmp_path):
+    content = ("text,labels\n" + "Café,x\n" * 9).encode() + b"Caf\xe9,x\n"
+    with pytest.raises(TreetopError, match=r"a.csv:11: not UTF-8"):
+        open_data(file_of(tmp_path, "a.csv", content))
+
+
+def test_an_option_that_a_format_does_not_use_is_an_error(tmp_path):
+    path = file_of(tmp_path, "a.txt", "some text\n")
+    with pytest.raises(TreetopError, match="text-lines has no columns of a table: leave out --t"):
+        open_data(path, "body")
+    path = file_of(tmp_path, "a.csv", csv_of(["x"]))
+    with pytest.raises(TreetopError, match="has no file of label names: leave out --merge-duplicates"):
+        open_data(path, merge_duplicates=True)
+
+
+def compressed(name, content):
+    if name.endswith("zst"):
+        zstandard = pytest.importorskip("zstandard")
+        compressor = zstandard.ZstdCompressor(write_checksum=True)
+        return compressor.compress(content[:999]) + compressor.compress(content[999:])
+    module = {"gz": "gzip", "xz": "lzma"}.get(name.rsplit(".", 1)[1])
+    return __import__(module).compress(content) if module else bz2.compress(content)
+
+
+@pytest.mark.parametrize("name", ["a.txt.zst", "a.txt.gz", "a.txt.bz2", "a.txt.xz"])
+def test_a_cut_file_is_never_read_as_complete(tmp_path, name):
+    lines = "".join(f"line {n} {n * n}\n" for n in range(300)).encode()
+    content = compressed(name, lines)
+    assert len(open_data(file_of(tmp_path, name, content)).split("train")) == 300
+    between = compressed(name, lines[:999]) if not name.endswith("zst") else b""
+    for cut in range(1, len(content), max(1, len(content) // 60)):
+        if content[:cut] == between:
+            continue
+        with pytest.raises(TreetopError, match="damaged after line"):
+            open_data(file_of(tmp_path, name, content[:cut]))
+
+
+# Folders
+
+
+def test_files_that_look_like_a_split_are_named(tmp_path):
+    for name in ("train.csv", "train.jsonl", "valid.csv", "test.csv.gz", "notes.txt"):
+        file_of(tmp_path, name, csv_of(["x"]))
+    (tmp_path / "validate").mkdir()
+    (tmp_path / "test.csv.gz").write_bytes(compressed("a.gz", csv_of(["x"]).encode()))
+    data = open_data(tmp_path)
+    assert list(data.splits) == ["train", "test"]
+    named = [warning.split(" is not read: ")[0].rsplit("/", 1)[1] for warning in data.reading.warnings]
+    assert named == ["train.jsonl", "valid.csv", "validate"]
+    assert "rename it" in data.reading.warnings[1]
+
+
+def test_label_names_that_occur_twice_are_merged_on_request(tmp_path):
+    file_of(tmp_path, "train.txt", "3 2 3\n0 0:1\n0,2 1:1\n1 0:1\n")
+    file_of(tmp_path, "Yf.txt", "red\ngreen\nred\n")
+    with pytest.raises(TreetopError, match=r"Yf.txt:3: the label name 'red' is also on line 1: .*me"):
+        open_data(tmp_path)
+    data = open_data(tmp_path, merge_duplicates=True)
+    assert data.label_names == ["red", "green"]
+    assert data.split("train").Y.toarray().tolist() == [[1, 0], [1, 0], [0, 1]]
