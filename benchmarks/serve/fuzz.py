@@ -18,7 +18,7 @@ def noise(chance, most):
 
 
 def whole(method, place, body, *headers):
-    lines = [f"{method} {place} HTTP/1.1", "Host: x", f"Content-Length: {len(body)}", *headers]
+    lines = [f"{method} {place} HTTP/1.1", "Host: localhost", f"Content-Length: {len(body)}", *headers]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
 
@@ -58,7 +58,7 @@ def attack(chance):
         method = chance.choice(["PUT", "DELETE", "PATCH", "OPTIONS", "BREW", "get"])
         return kind, [whole(method, place, b"")], 0
     sizes = b"%x\r\n" % chance.choice([5, 0xFFFFFFFF])
-    head = f"POST {place} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
+    head = f"POST {place} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
     return kind, [head + sizes + b"apple\r\n" + noise(chance, 20)], 0
 
 

@@ -15,7 +15,7 @@ async def ask(host, port, idle, body, seen):
     started = time.perf_counter()
     try:
         reader, writer = idle.pop() if idle else await asyncio.open_connection(host, port)
-        head = "POST /v1/predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        head = "POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
         answer = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
         length = int(answer.split("content-length: ")[1].split("\r\n")[0])

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -61,7 +62,7 @@ def model_folder(tmp_path_factory):
 class Server:
     """A process that runs `treetop serve`."""
 
-    def __init__(self, folder, *options, environment=None, code=None):
+    def __init__(self, folder, *options, environment=None, code=None, trusted=True):
         command = ["-m", "treetop", "serve", str(folder), "--port", "0", *options]
         self.process = start(
             [sys.executable, *(command if code is None else ["-c", code])],
@@ -69,7 +70,7 @@ class Server:
             text=True,
             env={**os.environ, **(environment or {})},
         )
-        self.log = []
+        self.log, self.trusted = [], trusted
         try:
             self.connect()
         except BaseException:
@@ -80,15 +81,19 @@ class Server:
         """Read the address from the log, and wait until the server is ready."""
         for line in self.process.stderr:
             self.log.append(line)
-            if match := re.search(r"at (http://\S+)", line):
+            if match := re.search(r"at (https?://\S+|unix:)", line):
                 self.address = match[1]
                 break
         else:
             raise RuntimeError("".join(self.log))
         # A full pipe would block the server.
         threading.Thread(target=self.read_log, daemon=True).start()
-        self.client = httpx.Client(base_url=self.address, timeout=20)
-        self.wait_until_ready()
+        verify = (
+            self.trusted if self.trusted is True else ssl.create_default_context(cafile=self.trusted)
+        )
+        self.client = httpx.Client(base_url=self.address, timeout=20, verify=verify)
+        if self.address.startswith("http"):
+            self.wait_until_ready()
 
     def read_log(self):
         with suppress(ValueError):  # the pipe is closed with the process
@@ -98,7 +103,7 @@ class Server:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:
-                if httpx.get(self.address + "/readyz", timeout=2).status_code == 200:
+                if self.client.get("/readyz", timeout=2).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass

@@ -16,7 +16,7 @@ RUNTIME = treetop.Runtime(threads=1)
 
 def client_of(folder, **options):
     worker = Worker(ServiceOptions(folder, **options), Served(folder, RUNTIME), RUNTIME)
-    return TestClient(make_app(worker), raise_server_exceptions=False)
+    return TestClient(make_app(worker), "http://localhost", raise_server_exceptions=False)
 
 
 @pytest.fixture(scope="module")
@@ -211,8 +211,8 @@ def test_annif_routes(client):
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({}, "give either text or texts"),
-        ({"text": "a", "texts": ["b"]}, "give either text or texts"),
+        ({}, "give either text or texts, or features"),
+        ({"text": "a", "texts": ["b"]}, "give either text or texts, or features"),
         ({"text": 7}, "text: Input should be a valid string"),
         ({"text": "a", "k": 0}, "k: Input should be greater than or equal to 1"),
         ({"text": "a", "k": "3"}, "Input should be a valid integer"),
@@ -332,7 +332,7 @@ def test_responses_contain_no_path_of_the_server(client, model_folder):
 def test_an_internal_error_has_no_details(model_folder, monkeypatch):
     served = Served(model_folder, RUNTIME)
     worker = Worker(ServiceOptions(model_folder), served, RUNTIME)
-    with TestClient(make_app(worker), raise_server_exceptions=False) as client:
+    with TestClient(make_app(worker), "http://localhost", raise_server_exceptions=False) as client:
 
         def fail(*_):
             raise RuntimeError(f"secret {model_folder}")
@@ -350,7 +350,7 @@ def test_the_api_requires_the_token_and_the_page_does_not(model_folder):
         for path in ("/v1/model", "/metrics", "/openapi.json", "/v1/projects"):
             answer = client.get(path)
             assert error_of(answer) == (401, "unauthorized")
-            assert answer.json()["error"]["message"].startswith("Missing or invalid token")
+            assert answer.json()["error"]["message"].startswith("Missing token")
             assert answer.headers["www-authenticate"] == "Bearer"
             assert client.get(path, headers={"authorization": "Bearer wrong"}).status_code == 401
             assert client.get(path, headers={"authorization": "Bearer secret"}).status_code == 200

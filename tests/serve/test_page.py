@@ -262,7 +262,7 @@ def test_the_token_is_requested_once(open_page, token_server):
     expect(page.locator("#token")).to_be_visible()
     page.fill("#token-value", "wrong")
     page.keyboard.press("Enter")
-    expect(page.locator("#token-wrong")).to_have_text("The token is invalid.")
+    expect(page.locator("#token-wrong")).to_have_text("The token is wrong.")
     page.fill("#token-value", "secret")
     page.keyboard.press("Enter")
     expect(page.locator("#about")).to_contain_text("6 labels")

@@ -295,3 +295,10 @@ def test_a_batch_can_be_resumed_after_an_error(page):
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#done")).to_have_text("40 of 40 rows")
     assert calls == [16, 16, 16, 8]
+
+
+def test_fields_that_a_spreadsheet_would_run_are_not_formulas(page):
+    fields = ["=1+1", "+cmd", "-2+3", "@SUM(A1)", "-0.25", "1,5", "apple", "a=b", "\t=1"]
+    line = page.evaluate("fields => import('./csv.js').then((csv) => csv.writeRow(fields))", fields)
+    written = next(csv.reader(io.StringIO(line)))
+    assert written == ["'=1+1", "'+cmd", "'-2+3", "'@SUM(A1)", "-0.25", "1,5", "apple", "a=b", "'\t=1"]

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from treetop.serve.errors import MAX_LABELS, RequestError
-from treetop.serve.schemas import PredictRequest, Text
+from treetop.serve.schemas import LabelName, PredictRequest, Text
 from treetop.serve.worker import Worker
 
 MAX_DOCUMENTS = 32
@@ -54,7 +54,7 @@ class AnnifBatch(BaseModel):
 class AnnifSubject(BaseModel):
     """A label, with Annif's field names."""
 
-    uri: str
+    uri: LabelName
     label: str | None = None
 
 

@@ -37,7 +37,7 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, description in {
         400: "Malformed request",
         401: "Missing or invalid token",
-        403: "Origin not allowed",
+        403: "Host or origin not allowed",
         404: "Not found",
         408: "Request timed out while it was being received",
         409: "Conflict with the state of the server",
@@ -73,6 +73,7 @@ def make_app(worker: Worker) -> Any:
         docs_url=None,
         redoc_url=None,
         description="Extreme multi-label text classification: send texts, get label names.",
+        servers=[{"url": worker.options.root_path}] if worker.options.root_path else None,
         openapi_tags=TAGS,
         generate_unique_id_function=lambda route: route.name,
     )
@@ -150,7 +151,8 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
         Each explanation lists the contributions of words, text encoder and bias, which add up to the
         raw score, the paths through the label trees, and similar training documents.
         """
-        return {"labels": await worker.explain(worker.request(), body.text, body.labels, body.words)}
+        document = body.features if body.text is None else body.text
+        return {"labels": await worker.explain(worker.request(), document, body.labels, body.words)}
 
     @app.get("/v1/labels", response_model=LabelsResponse, summary="Search labels", **common)
     async def search_labels(
@@ -158,7 +160,7 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
         limit: Annotated[int, Query(ge=1, le=MAX_LABELS, description="Maximum number.")] = 20,
     ) -> Any:
         """Return labels whose names contain `q`, or the most frequent labels if it is empty."""
-        matches = worker.served.search.find(q, limit)
+        matches = await worker.find_labels(q, limit)
         return {"labels": [{"label": name, "documents": count} for name, count in matches]}
 
     @app.post("/v1/feedback", response_model=DoneResponse, summary="Save feedback", **common)
@@ -173,13 +175,12 @@ async def add_explanations(
 ) -> None:
     """Add `why` to the first `MAX_EXPLAINED` labels, text by text."""
     left = MAX_EXPLAINED
-    texts = [body.text] if body.text is not None else body.texts
-    for text, result in zip(texts, results, strict=True):
+    for document, result in zip(body.documents, results, strict=True):
         records = result["labels"][:left]
         left -= len(records)
         if records:
             names = [record["label"] for record in records]
-            explanations = await worker.explain(request, text, names, body.words)
+            explanations = await worker.explain(request, document, names, body.words)
             for record, explanation in zip(records, explanations, strict=True):
                 record["why"] = explanation
 
@@ -199,6 +200,7 @@ def add_model_routes(app: FastAPI, worker: Worker) -> None:
             "labels": len(served.model.classes),
             "train_documents": served.model.train_documents,
             "encoder": served.model.has_encoder,
+            "features": served.columns,
             "feedback": worker.journal is not None,
             "loaded": served.loaded,
             "scores": score_info(served.model),

@@ -30,9 +30,9 @@ LATEST_WEIGHT = 0.2
 
 @dataclass
 class QueuedJob:
-    """The texts of a request, and their results so far."""
+    """The texts (or rows of features) of a request, and their results so far."""
 
-    texts: Sequence[str]
+    texts: Sequence[Any]
     query: Any
     deadline: float
     future: asyncio.Future[list[Any]]
@@ -44,7 +44,7 @@ class QueuedJob:
 class Piece:
     """The texts of a job that are in one batch."""
 
-    texts: Sequence[str]
+    texts: Sequence[Any]
     query: Any
 
 
@@ -72,7 +72,7 @@ class Batcher:
         return (self.waiting + self.computing) * self.seconds_per_text
 
     async def submit(
-        self, texts: Sequence[str], query: Any, deadline: float | None = None
+        self, texts: Sequence[Any], query: Any, deadline: float | None = None
     ) -> list[Any]:
         """One result per text, in order.
 

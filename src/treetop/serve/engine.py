@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.errors import TreetopError
 from treetop.explain.explaining import explain
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
+from treetop.serve.features import feature_count, to_matrix
 from treetop.serve.label_search import LabelSearch
+from treetop.serve.schemas import Document, SparseRow
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,8 @@ class Served:
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name
         self.loaded = time.time()
-        if not self.model.reads_texts:
-            raise TreetopError(
-                f"{folder}: trained on a feature matrix; only models trained on texts can be served"
-            )
+        # Of the feature matrix that the model takes, None if it takes texts.
+        self.columns = None if self.model.reads_texts else feature_count(self.model)
 
     @cached_property
     def search(self) -> LabelSearch:
@@ -79,7 +79,7 @@ class Served:
     def label(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
         """Label the texts of all pieces; their features are computed together."""
         texts = [text for piece in pieces for text in piece.texts]
-        X = self.model.features(texts, runtime)
+        X = self.model.features(self.readable(texts), runtime)
         answers: list[list[Any]] = [[] for _ in pieces]
         for allow, chosen in group_by_allow(pieces).items():
             rows = np.concatenate([np.arange(first, last) for _, first, last in chosen])
@@ -93,6 +93,19 @@ class Served:
                     answers[number].append(self.predictions(scores, row, query))
                     row += 1
         return answers
+
+    def readable(self, documents: Sequence[Document]) -> Any:
+        """Texts, or rows of features as a matrix, as the model takes them."""
+        return documents if self.columns is None else to_matrix(documents, self.columns)
+
+    def readable_one(self, document: Document) -> Any:
+        """One text, or a row of features as a matrix."""
+        return document if self.columns is None else to_matrix([document], self.columns)
+
+    @property
+    def warm_up_document(self) -> Document:
+        """A document to try the model with."""
+        return "warm up" if self.columns is None else SparseRow(indices=[0], values=[1.0])
 
     def predictions(
         self, scores: sp.csr_matrix, row: int, query: PredictQuery
@@ -113,8 +126,8 @@ class Served:
         """Explanations as JSON objects, one list per text."""
         labels, words = list(piece.query.labels), piece.query.words
         return [
-            [one.to_dict() for one in explain(self.model, text, labels, runtime, words=words)]
-            for text in piece.texts
+            [one.to_dict() for one in explain(self.model, document, labels, runtime, words=words)]
+            for document in map(self.readable_one, piece.texts)
         ]
 
 

@@ -1,4 +1,4 @@
-"""ASGI middleware for every request: token, origin, limits of the body, security headers, metrics."""
+"""ASGI middleware for every request: host, token, limits of the body, security headers, metrics."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from treetop.serve.errors import RequestError, busy, internal_error, stopping, too_large
+from treetop.serve.hosts import Hosts, header
 from treetop.serve.options import ServiceOptions
 
 Message = MutableMapping[str, Any]
@@ -44,6 +45,7 @@ class Guard:
         observe: Callable[[str, int, float], None],
     ) -> None:
         self.app, self.options, self.observe = app, options, observe
+        self.hosts = Hosts(options)
         self.token = None if options.token is None else options.token.encode()
         self.held = 0  # bytes of all bodies in memory
 
@@ -52,7 +54,11 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started, status, body = time.monotonic(), 0, Body()
+        started, status, body, prefix = time.monotonic(), 0, Body(), self.options.root_path
+        if prefix and scope["path"] == prefix:
+            await redirect(prefix + "/", send)
+            return
+        scope = below(prefix, scope)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -62,8 +68,7 @@ class Guard:
             await send(message)
 
         try:
-            self.check_origin(scope)
-            self.check_token(scope)
+            self.check_access(scope)
             await self.read_body(scope, receive, body)
             await self.app(scope, replay(body, receive), send_with_headers)
         except RequestError as error:
@@ -82,22 +87,23 @@ class Guard:
             path = getattr(route, "path", "other")
             self.observe(path, status or 499, time.monotonic() - started)
 
+    def check_access(self, scope: Any) -> None:
+        """Answer 403 or 401 to requests that may not be answered."""
+        if scope["path"] not in WITHOUT_TOKEN:
+            self.hosts.check(scope)
+        self.hosts.check_origin(scope)
+        self.check_token(scope)
+
     def check_token(self, scope: Any) -> None:
         """Answer 401 to requests to the API without the token."""
         path = scope["path"]
         if self.token is None or path in WITHOUT_TOKEN or not path.startswith(WITH_TOKEN):
             return
-        if not hmac.compare_digest(header(scope, b"authorization"), b"Bearer " + self.token):
-            message = "Missing or invalid token: send the header Authorization: Bearer TOKEN"
+        given = header(scope, b"authorization").encode("latin-1")
+        if not hmac.compare_digest(given, b"Bearer " + self.token):
+            what = "Wrong token" if given[:7].lower() == b"bearer " else "Missing token"
+            message = f"{what}: send the header Authorization: Bearer TOKEN"
             raise RequestError(401, "unauthorized", message, www_authenticate="Bearer")
-
-    def check_origin(self, scope: Any) -> None:
-        """Answer 403 to browsers on other websites, unless `allow_origin` lists them."""
-        if scope["method"] != "POST" or header(scope, b"sec-fetch-site") != b"cross-site":
-            return
-        if header(scope, b"origin").decode("latin-1") not in self.options.allow_origin:
-            message = "Origin not allowed: the server can allow it with --allow-origin"
-            raise RequestError(403, "other_site", message)
 
     async def read_body(self, scope: Any, receive: Receive, body: Body) -> None:
         """Read the body, within the limits of its size, of its duration and of all bodies in memory."""
@@ -135,9 +141,19 @@ class Body:
         self.size += len(chunk)
 
 
-def header(scope: Any, name: bytes) -> bytes:
-    """The value of a header, empty if it is missing."""
-    return next((bytes(value) for key, value in scope["headers"] if key == name), b"")
+def below(prefix: str, scope: Any) -> Any:
+    """The request as if the server were not below the path `prefix`; a proxy may have removed it."""
+    path: str = scope["path"]
+    if not prefix or not path.startswith(prefix + "/"):
+        return scope
+    return {**scope, "path": path[len(prefix) :], "raw_path": path[len(prefix) :].encode()}
+
+
+async def redirect(path: str, send: Send) -> None:
+    """Redirect to another path of this server."""
+    headers = [(b"location", path.encode()), (b"content-length", b"0")]
+    await send({"type": "http.response.start", "status": 308, "headers": headers})
+    await send({"type": "http.response.body", "body": b""})
 
 
 def replay(body: Body, receive: Receive) -> Receive:

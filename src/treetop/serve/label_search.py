@@ -8,6 +8,8 @@ import numpy as np
 CANDIDATES_PER_LABEL = 20
 # Labels returned for an empty query.
 MAX_FREQUENT = 1000
+# Characters that are searched at once.
+STEP = 1 << 18
 
 
 class LabelSearch:
@@ -19,6 +21,15 @@ class LabelSearch:
         self.text = "\n" + "\n".join(folded) + "\n"
         self.starts = np.cumsum([1] + [len(name) + 1 for name in folded])[:-1]
         self.frequent = np.argsort(-np.asarray(counts), kind="stable")[:MAX_FREQUENT].tolist()
+
+    def find_from(self, pattern: str, start: int) -> int:
+        """Where `pattern` occurs first, in steps: other threads can run between two of them."""
+        while start < len(self.text):
+            at = self.text.find(pattern, start, start + STEP + len(pattern))
+            if at >= 0:
+                return at
+            start += STEP
+        return -1
 
     def find(self, query: str, limit: int) -> list[tuple[str, int]]:
         """Names that contain `query`, and their number of training documents.
@@ -32,10 +43,10 @@ class LabelSearch:
         ranks: dict[int, int] = {}
         for rank, pattern in enumerate(("\n" + query, " " + query, query)):
             places: list[int] = []
-            at = self.text.find(pattern)
+            at = self.find_from(pattern, 0)
             while at >= 0 and len(ranks) + len(places) < CANDIDATES_PER_LABEL * limit:
                 places.append(at + len(pattern) - len(query))
-                at = self.text.find(pattern, at + 1)
+                at = self.find_from(pattern, at + 1)
             for label in (np.searchsorted(self.starts, places, side="right") - 1).tolist():
                 ranks.setdefault(label, rank)
         best = sorted(ranks, key=lambda label: (ranks[label], -int(self.counts[label]), label))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
@@ -18,6 +19,12 @@ def check_token(token: str) -> None:
         raise TreetopError("the token must not be empty and must consist of ASCII characters")
 
 
+def check_root_path(path: str) -> None:
+    """Raise unless a path starts with a slash and ends without one."""
+    if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
+        raise TreetopError(f"root_path is {path!r}: give a path such as /tags")
+
+
 @dataclass(frozen=True)
 class ServiceOptions:
     """How a model is served, and the limits of what a client may request.
@@ -28,6 +35,12 @@ class ServiceOptions:
     model: Path = documented(MISSING, "Model folder.", flags=())
     host: str = documented("127.0.0.1", "Address to listen on; 0.0.0.0 listens on all interfaces.")
     port: int = documented(8000, "Port to listen on; 0 picks a free one.", at_least=0, below=65536)
+    uds: Path | None = documented(None, "Listen on this Unix domain socket instead of a port.")
+    root_path: str = documented(
+        "", "Path below which a proxy publishes the server, such as /tags.", parse=check_root_path
+    )
+    tls_cert: Path | None = documented(None, "PEM file with the certificate chain, to serve HTTPS.")
+    tls_key: Path | None = documented(None, "PEM file with the certificate's private key.")
     workers: int | None = documented(
         None, "Number of processes. Default: one per core, at most 4 with an encoder.", at_least=1
     )
@@ -41,6 +54,11 @@ class ServiceOptions:
     feedback: Path | None = documented(None, "JSONL file to save accepted and rejected labels to.")
     allow_origin: tuple[str, ...] = documented(
         (), "Origin of another website that may call the API (CORS); repeatable."
+    )
+    allow_host: tuple[str, ...] = documented(
+        (),
+        "Host name of this server besides localhost and IP addresses; repeatable. Required without a "
+        "token, against DNS rebinding; * allows all.",
     )
     batch: int | None = documented(
         None, "Maximum number of texts per batch. Default: 64, or 16 with an encoder.", at_least=1
@@ -69,6 +87,8 @@ class ServiceOptions:
 
     def __post_init__(self) -> None:
         check_fields(self)
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise TreetopError("HTTPS needs both files: --tls-cert and --tls-key")
 
     @property
     def body_bytes(self) -> int:

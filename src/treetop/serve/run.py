@@ -6,12 +6,14 @@ Everything that workers need is imported here, before the fork, so that they sha
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import logging
 import math
 import os
 import shutil
 import signal
 import socket
+import ssl
 import sys
 from typing import Any
 
@@ -25,9 +27,10 @@ from treetop.serve.batching import Piece
 from treetop.serve.engine import PredictQuery, Served, version_of
 from treetop.serve.errors import RequestError
 from treetop.serve.feedback import Journal
+from treetop.serve.hosts import is_address
 from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import guarded
-from treetop.serve.worker import WARM_UP_TEXT, Worker, limit_torch_threads
+from treetop.serve.worker import Worker, limit_torch_threads
 
 log = logging.getLogger("treetop.serve")
 KEEP_ALIVE_SECONDS = 30
@@ -44,19 +47,24 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
     if not hasattr(os, "fork"):
         raise TreetopError("treetop serve requires fork: it runs on Linux and macOS")
     from treetop.serve import metrics
-    from treetop.serve.supervisor import Supervisor, listen
+    from treetop.serve.supervisor import Supervisor, listen, listen_on_path
 
     # Raise errors of the options before anything starts.
     read_config(options.model, verify=False)
+    check_certificate(options)
     if options.feedback is not None:
         Journal(options.feedback)
     raise_file_limit()
-    folder = metrics.create_folder()
+    folder, sockets = metrics.create_folder(), []
     try:
         current = [load_to_share(options, runtime)]
         workers = options.workers or worker_count(current[0], runtime)
         share = runtime.changed(threads=max(1, runtime.thread_count // workers))
-        sockets = listen(options.host, options.port, workers)
+        sockets = (
+            listen(options.host, options.port, workers)
+            if options.uds is None
+            else listen_on_path(options.uds, workers)
+        )
 
         def reload() -> bool:
             """Load the new model in the supervisor too: workers that are started later inherit it."""
@@ -71,22 +79,56 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
         def work(own: socket.socket) -> None:
             run_worker(options, current[0], own, share)
 
-        address = sockets[0].getsockname()
-        shown = f"[{address[0]}]" if ":" in address[0] else address[0]
         facts = (
             f"{len(current[0].model.classes):,} labels, {workers} worker{'s' if workers > 1 else ''}"
         )
-        log.info(
-            "Serving %s at http://%s:%d (%s; press Ctrl+C to quit)",
-            options.model.name,
-            shown,
-            address[1],
-            facts,
-        )
+        place = address_of(options, sockets[0])
+        log.info("Serving %s at %s (%s; press Ctrl+C to quit)", options.model.name, place, facts)
+        warn_if_open(options)
         grace = options.body_seconds + options.timeout + 10
         return Supervisor(sockets, work, reload, metrics.forget_worker, grace).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if options.uds is not None and sockets:
+            options.uds.unlink(missing_ok=True)
+
+
+def address_of(options: ServiceOptions, listener: socket.socket) -> str:
+    """The address of the server as a URL, or the path of its socket."""
+    if options.uds is not None:
+        return f"unix:{options.uds}"
+    host, port = listener.getsockname()[:2]
+    scheme = "http" if options.tls_cert is None else "https"
+    return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{options.root_path}"
+
+
+def warn_if_open(options: ServiceOptions) -> None:
+    """Warn if other machines can connect and no token is required."""
+    own = options.host == "localhost" or (
+        is_address(options.host) and ipaddress.ip_address(options.host).is_loopback
+    )
+    if options.uds is None and options.token is None and not own:
+        log.warning(
+            "No token is required: everybody who can connect to %s may use this server; set --token",
+            options.host,
+        )
+
+
+def check_certificate(options: ServiceOptions) -> None:
+    """Raise unless the certificate and its key can be loaded."""
+    if options.tls_cert is None or options.tls_key is None:
+        return
+    try:
+        # Without a password, OpenSSL would ask for one on the terminal.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+            options.tls_cert, options.tls_key, password=lambda: b""
+        )
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TreetopError(
+            f"cannot serve HTTPS with {options.tls_cert} and {options.tls_key} ({reason}): give a PEM "
+            "certificate chain and its private key without a password"
+        ) from None
 
 
 def worker_count(served: Served, runtime: Runtime) -> int:
@@ -101,7 +143,7 @@ def load_to_share(options: ServiceOptions, runtime: Runtime) -> Served:
     served, single = Served(options.model, runtime), runtime.changed(threads=1)
     served.prepare()
     if not served.model.has_encoder:
-        served.answer([Piece([WARM_UP_TEXT], PredictQuery())], single)
+        served.answer([Piece([served.warm_up_document], PredictQuery())], single)
     elif on_cpu(runtime):
         limit_torch_threads(1)
         served.model.open_encoders(single)
@@ -143,6 +185,8 @@ def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runt
             access_log=options.access_log,
             server_header=False,
             proxy_headers=False,
+            ssl_certfile=options.tls_cert,
+            ssl_keyfile=options.tls_key,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=shutdown_seconds,
         )

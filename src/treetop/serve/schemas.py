@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
+from treetop.labels.types import unfit_reason
 from treetop.serve.errors import MAX_ALLOWED, MAX_LABELS
 
 
@@ -25,6 +26,13 @@ def require_number(value: Any) -> Any:
     return value
 
 
+def check_label(name: str) -> str:
+    """Reject names that `treetop train` would not take as labels."""
+    if (reason := unfit_reason(name)) or "\r" in name:
+        raise ValueError(f"label {name!r} {reason or 'contains a line break: replace it by a space'}")
+    return name
+
+
 Text = Annotated[str, AfterValidator(replace_surrogates)]
 Count = Annotated[int, Field(ge=1, le=MAX_LABELS), BeforeValidator(require_number)]
 WordCount = Annotated[
@@ -33,6 +41,11 @@ WordCount = Annotated[
     BeforeValidator(require_number),
 ]
 Texts = Annotated[list[Text], Field(min_length=1)]
+LabelName = Annotated[
+    str,
+    AfterValidator(check_label),
+    Field(json_schema_extra={"pattern": r"^[^\r\n]*[^\r\n\t\f\v ][^\r\n]*$"}),
+]
 Names = Annotated[list[str], Field(min_length=1, max_length=MAX_ALLOWED)]
 Number = Annotated[float, Field(allow_inf_nan=False, strict=True)]
 
@@ -43,16 +56,40 @@ class RequestModel(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+Index = Annotated[int, Field(ge=0, lt=2**31), BeforeValidator(require_number)]
+
+
+class SparseRow(RequestModel):
+    """The features of a document that are not 0."""
+
+    indices: Annotated[list[Index], Field(max_length=1_000_000)]
+    values: Annotated[list[Number], Field(max_length=1_000_000)]
+
+
+Row = Annotated[list[Number], Field(max_length=1_000_000)] | SparseRow
+Document = str | list[float] | SparseRow
+
 # Default of fields that may be omitted but must not be null.
 OMITTED: Any = None
 
 
-def describe_predict_request(schema: dict[str, Any]) -> None:
-    """Add what pydantic cannot express: either `text` or `texts`, and no field may be null."""
+def without_null(schema: dict[str, Any]) -> None:
+    """Remove the default null of fields that must not be null."""
     for field in schema["properties"].values():
         if field.get("default", 0) is None:
             del field["default"]
-    schema["oneOf"] = [{"required": ["text"]}, {"required": ["texts"]}]
+
+
+def describe_explain_request(schema: dict[str, Any]) -> None:
+    """Add what pydantic cannot express: either a text or features."""
+    without_null(schema)
+    schema["oneOf"] = [{"required": ["text"]}, {"required": ["features"]}]
+
+
+def describe_predict_request(schema: dict[str, Any]) -> None:
+    """Add what pydantic cannot express: one of the kinds of documents, and no field may be null."""
+    without_null(schema)
+    schema["oneOf"] = [{"required": [field]} for field in ("text", "texts", "features")]
     schema["examples"] = [
         {"text": "A recipe for apple pie with cinnamon", "k": 3},
         {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
@@ -65,6 +102,10 @@ class PredictRequest(RequestModel):
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_predict_request)
     text: Annotated[Text, Field(description="The text to label.")] = OMITTED
     texts: Annotated[Texts, Field(description="Several texts, instead of `text`.")] = OMITTED
+    features: Annotated[
+        list[Row],
+        Field(min_length=1, description="Rows of features, for a model that was trained on a matrix."),
+    ] = OMITTED
     k: Annotated[Count, Field(description="Maximum number of labels per text.")] = 5
     threshold: Annotated[Number, Field(description="Minimum score of a label.")] = OMITTED
     allow: Annotated[Names, Field(description="Return only labels from this list.")] = OMITTED
@@ -72,21 +113,37 @@ class PredictRequest(RequestModel):
     words: WordCount = 20
 
     @model_validator(mode="after")
-    def require_text_or_texts(self) -> PredictRequest:
-        """Raise unless exactly one of `text` and `texts` is present."""
-        if (self.text is None) == (self.texts is None):
-            raise ValueError("give either text or texts")
+    def require_documents(self) -> PredictRequest:
+        """Raise unless exactly one of `text`, `texts` and `features` is present."""
+        if sum(field is not None for field in (self.text, self.texts, self.features)) != 1:
+            raise ValueError("give either text or texts, or features")
         return self
+
+    @property
+    def documents(self) -> list[Document]:
+        """The texts, or the rows of features."""
+        if self.text is not None:
+            return [self.text]
+        return list(self.texts if self.features is None else self.features)
 
 
 class ExplainRequest(RequestModel):
-    """A text and the labels to explain for it."""
+    """A text (or a row of features) and the labels to explain for it."""
 
-    text: Text
+    model_config = ConfigDict(extra="forbid", json_schema_extra=describe_explain_request)
+    text: Text = OMITTED
+    features: Annotated[Row, Field(description="Instead of `text`.")] = OMITTED
     labels: Annotated[
         list[str], Field(min_length=1, max_length=20, description="Labels, predicted or not.")
     ]
     words: WordCount = 20
+
+    @model_validator(mode="after")
+    def require_document(self) -> ExplainRequest:
+        """Raise unless exactly one of `text` and `features` is present."""
+        if (self.text is None) == (self.features is None):
+            raise ValueError("give either text or features")
+        return self
 
 
 class FeedbackRequest(RequestModel):
@@ -99,9 +156,9 @@ class FeedbackRequest(RequestModel):
         },
     )
     text: Annotated[Text, Field(min_length=1)]
-    labels: Annotated[list[str], Field(max_length=1000, description="Correct labels.")]
+    labels: Annotated[list[LabelName], Field(max_length=1000, description="Correct labels.")]
     rejected: Annotated[
-        list[str], Field(max_length=1000, description="Suggested labels that are incorrect.")
+        list[LabelName], Field(max_length=1000, description="Suggested labels that are incorrect.")
     ] = []
 
 
@@ -232,6 +289,9 @@ class ModelInfo(BaseModel):
     labels: Annotated[int, Field(description="Number of labels.")]
     train_documents: Annotated[int, Field(description="Number of training documents.")]
     encoder: Annotated[bool, Field(description="Whether the model has a text encoder.")]
+    features: Annotated[
+        int | None, Field(description="Columns of the model's features; null if it takes texts.")
+    ]
     feedback: Annotated[bool, Field(description="Whether the server saves feedback.")]
     loaded: Annotated[float, Field(description="When the model was loaded, in Unix time.")]
     scores: ScoreInfo

@@ -7,6 +7,7 @@ evenly, and those pending on the socket of a dead worker are accepted by its suc
 
 from __future__ import annotations
 
+import errno
 import gc
 import logging
 import os
@@ -16,6 +17,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from treetop.errors import TreetopError
 
@@ -38,6 +40,24 @@ def listen(host: str, port: int, count: int) -> list[socket.socket]:
         listener.listen(1024)
         sockets.append(listener)
     return sockets
+
+
+def listen_on_path(path: Path, count: int) -> list[socket.socket]:
+    """Listening sockets on one Unix domain socket, one per worker: they share its queue."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        if path.is_socket() and listener.connect_ex(str(path)) == errno.ECONNREFUSED:
+            path.unlink()  # left behind by a server that was killed
+        listener.close()
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener.bind(str(path))
+        listener.listen(1024)
+    except OSError as error:
+        listener.close()
+        raise TreetopError(
+            f"cannot listen on {path} ({error.strerror or error}): choose another --uds"
+        ) from None
+    return [listener, *(listener.dup() for _ in range(count - 1))]
 
 
 def bind(family: int, host: str, port: int, shared: bool) -> socket.socket:

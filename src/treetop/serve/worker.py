@@ -5,23 +5,24 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
 from treetop.serve.engine import ExplainQuery, PredictQuery, Served, version_of
-from treetop.serve.errors import RequestError
+from treetop.serve.errors import RequestError, timed_out
+from treetop.serve.features import check_inputs
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
-from treetop.serve.schemas import PredictRequest
+from treetop.serve.schemas import Document, PredictRequest
 
 log = logging.getLogger("treetop.serve")
 # Maximum number of texts per batch. With an encoder, larger batches only make each text wait longer.
 LINEAR_BATCH, ENCODER_BATCH = 64, 16
-WARM_UP_TEXT = "warm up"
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class Worker:
         self.reloading = asyncio.Lock()
         self.tasks: set[asyncio.Task[None]] = set()
         self.ready = False
+        self.searching = ThreadPoolExecutor(1, "search")
         max_texts = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
         self.batcher = Batcher(self.answer, options, max_texts, self.observe_batch)
 
@@ -58,6 +60,7 @@ class Worker:
         self.ready = False
         await self.batcher.close(self.options.timeout)
         self.running.cancel()
+        self.searching.shutdown(wait=False, cancel_futures=True)
 
     def observe_batch(self, texts: int) -> None:
         """Update the metrics after a batch."""
@@ -68,7 +71,7 @@ class Worker:
         """Compile and load what the first request would otherwise wait for."""
         if served.model.has_encoder:
             limit_torch_threads(self.runtime.thread_count)
-        served.answer([Piece([WARM_UP_TEXT], PredictQuery())], self.runtime)
+        served.answer([Piece([served.warm_up_document], PredictQuery())], self.runtime)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
         """Compute a batch, in the batcher's thread; after a reload it may be for two models."""
@@ -85,21 +88,21 @@ class Worker:
 
     async def predict(self, request: Request, body: PredictRequest) -> list[list[tuple[str, float]]]:
         """The (label, score) pairs of each text, best first."""
-        texts = [body.text] if body.text is not None else list(body.texts or ())
-        self.check_texts(texts)
+        documents = body.documents
+        self.check_documents(documents, request.served)
         allow = None if body.allow is None else tuple(sorted(set(body.allow)))
         check_labels(request.served, allow or ())
         query = PredictQuery(body.k, body.threshold, allow, request.served)
-        return await self.batcher.submit(texts, query, request.deadline)
+        return await self.batcher.submit(documents, query, request.deadline)
 
     async def explain(
-        self, request: Request, text: str, labels: list[str], words: int
+        self, request: Request, document: Document, labels: list[str], words: int
     ) -> list[dict[str, Any]]:
         """One explanation per label."""
-        self.check_texts([text])
+        self.check_documents([document], request.served)
         check_labels(request.served, labels)
         query = ExplainQuery(tuple(labels), words, request.served)
-        results = await self.batcher.submit([text], query, request.deadline)
+        results = await self.batcher.submit([document], query, request.deadline)
         explanations: list[dict[str, Any]] = results[0]
         return explanations
 
@@ -111,7 +114,21 @@ class Worker:
         for decision in decisions:
             self.journal.add(*decision)
 
-    def check_texts(self, texts: list[str]) -> None:
+    async def find_labels(self, query: str, limit: int) -> list[tuple[str, int]]:
+        """Names of labels that contain `query`, and their number of training documents."""
+        loop, search = asyncio.get_running_loop(), self.served.search
+        try:
+            async with asyncio.timeout(self.options.timeout):
+                return await loop.run_in_executor(self.searching, search.find, query, limit)
+        except TimeoutError:
+            raise timed_out(self.options.timeout) from None
+
+    def check_documents(self, documents: list[Document], served: Served) -> None:
+        """Answer an error if there are too many documents, or the model cannot take one of them."""
+        self.check_texts(documents)
+        check_inputs(documents, served.columns)
+
+    def check_texts(self, texts: Sequence[Document]) -> None:
         """Answer 413 if there are too many texts, or a text is too long."""
         limit = self.options.max_texts
         if len(texts) > limit:
@@ -119,7 +136,7 @@ class Worker:
             raise RequestError(413, "too_many_texts", message)
         limit = self.options.max_characters
         for number, text in enumerate(texts):
-            if len(text) > limit:
+            if isinstance(text, str) and len(text) > limit:
                 message = f"Text {number} has {len(text):,} characters; the limit is {limit:,}"
                 raise RequestError(413, "text_too_long", message)
 

@@ -73,8 +73,13 @@ export function detectTextColumn(rows, width) {
   return scores.indexOf(Math.max(...scores));
 }
 
+// Spreadsheets run a field that starts like a formula, so it gets an apostrophe in front; numbers stay as they are.
+function harmless(field) {
+  return /^[=+\-@\t\r]/.test(field) && !/^[-+]?[\d.,]+(e[-+]?\d+)?$/i.test(field) ? `'${field}` : field;
+}
+
 export function writeRow(fields, delimiter = ",", newline = "\r\n") {
   const special = (field) => field.includes(delimiter) || /["\r\n]/.test(field) || /^\s|\s$/.test(field);
-  const written = fields.map((field) => String(field ?? "")).map((field) => (special(field) ? `"${field.replaceAll('"', '""')}"` : field));
+  const written = fields.map((field) => harmless(String(field ?? ""))).map((field) => (special(field) ? `"${field.replaceAll('"', '""')}"` : field));
   return written.join(delimiter) + newline;
 }

@@ -61,6 +61,11 @@ async function describe() {
   byId("about").textContent = `${counted(model.labels, "label")}, ${counted(model.train_documents, "training text")}`;
   document.title = `${model.name} · treetop`;
   byId("keep").hidden = !model.feedback;
+  if (model.features !== null) {
+    text.disabled = true;
+    text.placeholder = "This model takes rows of features, not texts: send them to the API at v1/predict.";
+    byId("many-tab").hidden = true;
+  }
   const name = model.scores.name[0].toUpperCase() + model.scores.name.slice(1);
   byId("score-meaning").textContent = `${name}: ${model.scores.description}`;
   labels.setRange(model.scores);

@@ -12,16 +12,18 @@ function askForToken() {
 }
 
 async function showDialog() {
-  byId("token-wrong").textContent = token ? "The token is invalid." : "";
-  byId("token-value").value = "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
-  token = byId("token-value").value.trim();
-  if (dialog.returnValue !== "continue" || !/^[!-~]+$/.test(token)) {
-    token = "";
-    throw new Error("This server requires a token.");
-  }
+  do {
+    byId("token-wrong").textContent = token ? "The token is wrong." : "";
+    byId("token-value").value = "";
+    dialog.returnValue = "";
+    dialog.showModal();
+    await new Promise((done) => dialog.addEventListener("close", done, { once: true }));
+    token = byId("token-value").value.trim();
+    if (dialog.returnValue !== "continue" || !token) {
+      token = "";
+      throw new Error("This server requires a token.");
+    }
+  } while (!/^[!-~]+$/.test(token)); // others cannot be sent
   sessionStorage.setItem("token", token);
 }
 
