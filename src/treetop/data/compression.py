@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,6 +22,13 @@ FRAME, SKIPPABLE = 0xFD2FB528, 0x184D2A50
 DICTIONARY_BYTES, CONTENT_BYTES = (0, 1, 2, 4), (0, 2, 4, 8)
 RUN_LENGTH, RESERVED = 1, 3
 
+Decompressor = bz2.BZ2Decompressor | lzma.LZMADecompressor
+DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {
+    ".xz": lzma.LZMADecompressor,
+    ".bz2": bz2.BZ2Decompressor,
+}
+BLOCK = 1 << 16
+
 
 def zstandard() -> Any:
     """The package that reads and writes .zst files."""
@@ -29,6 +38,8 @@ def zstandard() -> Any:
 def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
     """Open a file for reading or writing, compressed if its name ends in .xz, .gz, .bz2 or .zst."""
     try:
+        if path.suffix in DECOMPRESSORS and mode == "rb":
+            return io.BufferedReader(Streams(path.open("rb"), DECOMPRESSORS[path.suffix]))
         if path.suffix == ".xz":
             return lzma.open(path, mode)  # type: ignore[return-value]
         if path.suffix == ".gz":
@@ -48,6 +59,48 @@ def open_bytes(path: Path, mode: str = "rb") -> IO[bytes]:
         return path.open(mode)  # type: ignore[return-value]
     except OSError as error:
         raise TreetopError(f"{path}: cannot be opened ({error.strerror})") from None
+
+
+class Streams(io.RawIOBase):
+    """The content of concatenated .xz or .bz2 streams, each of which must be whole.
+
+    The readers of the standard library silently end at a stream that is damaged in its first bytes.
+    """
+
+    def __init__(self, file: IO[bytes], start: Callable[[], Decompressor]) -> None:
+        self.file, self.start, self.current = file, start, start()
+
+    def readable(self) -> bool:
+        """Whether it can be read: always."""
+        return True
+
+    def close(self) -> None:
+        """Close the file too."""
+        self.file.close()
+        super().close()
+
+    def after_padding(self) -> bytes:
+        """The next bytes after a stream that are not zeros, which .xz files may be padded with."""
+        rest = self.current.unused_data.lstrip(b"\0")
+        while not rest and (block := self.file.read(BLOCK)):
+            rest = block.lstrip(b"\0")
+        return rest
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with the next bytes; 0 at the end of the last stream."""
+        while True:
+            if self.current.eof:
+                rest = self.after_padding()
+                if not rest:
+                    return 0
+                self.current = self.start()
+            else:
+                rest = self.file.read(BLOCK) if self.current.needs_input else b""
+                if self.current.needs_input and not rest:
+                    raise EOFError("ended before the end-of-stream marker")
+            if content := self.current.decompress(rest, len(buffer)):
+                buffer[: len(content)] = content
+                return len(content)
 
 
 def check_frames(path: Path) -> None:

@@ -60,7 +60,9 @@ def read_block(file: Source, path: Path, number: int, size: int = BLOCK) -> byte
     except Exception as error:
         if not is_damage(error):
             raise
-        raise TreetopError(f"{path}: damaged after line {number - 1} ({error})") from None
+        raise TreetopError(
+            f"{path}: damaged after line {number - 1} ({error}): copy it again"
+        ) from None
 
 
 def lines_of(path: Path, encoding: str = UTF8) -> Iterator[str]:

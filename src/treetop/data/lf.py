@@ -17,10 +17,12 @@ from treetop.data.options import ReadOptions
 from treetop.data.pairs import as_short
 from treetop.data.reading import Recognized
 from treetop.data.records import Record, json_records
+from treetop.data.sizes import LARGEST, check_columns
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
 
 NAME = "lf"
+LARGEST_RELEVANCE = 1e30  # of those that float32 holds
 ABOUT = "an LF data set: trn.json and tst.json (title, content, target_ind), lbl.json"
 
 
@@ -85,6 +87,7 @@ def read_records(path: Path, labels: int | None) -> Split:
     if not texts:
         raise TreetopError(f"{path}: no records: add at least one")
     width = labels if labels is not None else max(ids, default=-1) + 1
+    check_columns(path, width if labels is None else 0, len(ids) + len(texts), "labels")
     cells = (np.array(values, np.float32), np.array(ids, np.int64), np.array(ends))
     return Split(texts, None, None, clean_labels(sp.csr_matrix(cells, shape=(len(texts), width))))
 
@@ -96,15 +99,16 @@ def targets(
     columns = record.get("target_ind")
     if not isinstance(columns, list) or not all(type(one) is int and one >= 0 for one in columns):
         raise TreetopError(f"{path}:{number}: target_ind must be a list of label numbers")
+    if labels is None and any(one >= LARGEST for one in columns):
+        raise TreetopError(f"{path}:{number}: label {max(columns)}: label numbers must be below {LARGEST:,}")
     if labels is not None and any(one >= labels for one in columns):
         raise TreetopError(f"{path}:{number}: label {max(columns)}: lbl.json has {labels:,} labels")
     relevance = record.get("target_rel", [1.0] * len(columns))
     if not isinstance(relevance, list) or len(relevance) != len(columns):
         raise TreetopError(f"{path}:{number}: target_rel must have as many entries as target_ind")
-    try:
-        return columns, [float(one) for one in relevance]
-    except (TypeError, ValueError):
-        raise TreetopError(f"{path}:{number}: target_rel must hold numbers") from None
+    if not all(type(one) in (int, float) and abs(one) <= LARGEST_RELEVANCE for one in relevance):
+        raise TreetopError(f"{path}:{number}: target_rel must hold numbers")
+    return columns, [float(one) for one in relevance]
 
 
 def write(dataset: Dataset, folder: Path) -> None:

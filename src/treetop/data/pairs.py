@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.data.files import blocks_of
+from treetop.data.sizes import check_columns
 from treetop.errors import TreetopError
 from treetop.kernels import pairs
 from treetop.runtime import parallel
@@ -120,7 +121,9 @@ def sparse_matrix(
         wrong = int(np.flatnonzero(ids >= width)[0])
         line = int(np.searchsorted(ends, wrong, side="right")) + 2  # the header is the first
         raise TreetopError(f"{path}:{line}: {what} {ids[wrong]}: the header allows 0 to {width - 1}")
-    shape = (ends.size, largest + 1 if width is None else width)
+    columns = largest + 1 if width is None else width
+    check_columns(path, columns, ids.size + ends.size, f"{what}s")
+    shape = (ends.size, columns)
     matrix = sp.csr_matrix((values, ids, np.concatenate([[0], ends])), shape=shape)
     matrix.sum_duplicates()
     return matrix

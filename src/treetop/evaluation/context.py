@@ -184,10 +184,14 @@ def f1(Y: sp.csr_matrix, predicted: sp.csr_matrix) -> dict[str, float]:
 
 
 def predicted_above(scores: sp.csr_matrix, threshold: float, width: int) -> sp.csr_matrix:
-    """Select labels that score at least `threshold`: a 0/1 CSR matrix of `width` columns."""
-    above = sp.csr_matrix(scores >= threshold) if scores.nnz else scores
-    above = sp.csr_matrix(above.multiply(scores != 0), dtype=np.float32)
-    return sp.csr_matrix((above.data, above.indices, above.indptr), shape=(above.shape[0], width))
+    """Select labels that score at least `threshold`: a 0/1 CSR matrix of `width` columns.
+
+    Only stored scores count, whatever the threshold: a label that is not listed has none.
+    """
+    kept = (scores.data >= threshold) & (scores.data != 0)
+    ends = np.append(0, np.cumsum(kept))[scores.indptr]
+    ones = np.ones(int(ends[-1]), np.float32)
+    return sp.csr_matrix((ones, scores.indices[kept], ends), shape=(scores.shape[0], width))
 
 
 def ratio(part: float, total: float) -> float:

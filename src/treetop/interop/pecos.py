@@ -16,13 +16,14 @@ import numpy as np
 
 from treetop.data.dataset import check_label_names
 from treetop.data.files import lines_of
+from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.features.encoders.opening import TextEncoder, open_encoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.words.pecos import PecosWords, no_words
-from treetop.interop.pecos_ranker import COSTS, read_json, read_pecos_ranker
+from treetop.interop.pecos_ranker import COSTS, number_in, read_json, read_pecos_ranker, section
 from treetop.interop.pecos_words import read_words
 from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
@@ -84,14 +85,18 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
         raise TreetopError(
             f"{folder}: concat_model is missing: PECOS cannot predict with this model either"
         )
-    width = int(config["hidden_size"])
+    width = config.get("hidden_size")
+    if type(width) is not int or not 0 < width < LARGEST:
+        raise TreetopError(f"{inner / 'text_encoder' / 'config.json'}: hidden_size is not a size")
     ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     if sparse and words is None:
         raise TreetopError(
             f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the "
             "folder of its TF-IDF (--words)"
         )
-    length = read_json(inner / "param.json").get("pred_params", {}).get("truncate_length", 128)
+    parameters = inner / "param.json"
+    predicting = section(parameters, read_json(parameters), "pred_params")
+    length = number_in(parameters, predicting, "truncate_length", 128)
     settings = replace(
         with_ranker(TransformerSettings(), ranker),
         encoder=str(inner / "text_encoder"),

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.data.pecos import load_matrix
+from treetop.data.npz import load_matrix
+from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker
@@ -39,7 +40,7 @@ def read_json(path: Path) -> dict[str, Any]:
         content = json.loads(path.read_text("utf-8"))
     except OSError:
         raise TreetopError(f"{path}: missing: not a model that PECOS saved") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise TreetopError(f"{path}: not valid JSON ({error})") from None
     if not isinstance(content, dict):
         raise TreetopError(f"{path}: expected a JSON object")
@@ -52,7 +53,7 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
     The last `dense_width` features are those of the encoder.
     """
     depth = read_json(folder / "param.json").get("depth")
-    if not isinstance(depth, int) or depth < 1:
+    if type(depth) is not int or depth < 1:
         raise TreetopError(f"{folder / 'param.json'}: depth is missing or not a positive integer")
     levels = [read_level(folder / f"{number}.model") for number in range(depth)]
     orders, pointers = [np.zeros(1, np.int64)], []
@@ -61,6 +62,8 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
         orders.append(order)
         pointers.append(ends)
     tree = Tree(tuple(pointers), orders[-1])
+    if len({features_of(level) for level in levels}) > 1 or not orders[-1].size:
+        raise TreetopError(f"{folder}: its levels have different features, or no labels: export it again")
     sparse_width = features_of(levels[0]) - dense_width
     if sparse_width < 0:
         raise TreetopError(f"{folder}: the ranker has fewer features than the encoder has columns")
@@ -80,16 +83,36 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
 
 def read_level(folder: Path) -> PecosLevel:
     """Read matrices and parameters of one level."""
-    param = read_json(folder / "param.json")
+    path = folder / "param.json"
+    param = read_json(path)
     W, C = load_matrix(folder / "W.npz").tocsc(), load_matrix(folder / "C.npz").tocsc()
     if W.shape[1] != C.shape[0]:
         raise TreetopError(f"{folder}: W has {W.shape[1]} columns, but C has {C.shape[0]} rows")
-    prediction = param.get("pred_kwargs", {})
+    prediction = section(path, param, "pred_kwargs")
     score = str(prediction.get("post_processor", "l3-hinge"))
     score = SCORE_NAMES.get(score, score)
     if score not in SCORE_TRANSFORMS:
-        raise TreetopError(f"{folder / 'param.json'}: unknown post_processor {score!r}")
-    return PecosLevel(W, C, float(param.get("bias", -1.0)), int(prediction.get("only_topk", 20)), score)
+        raise TreetopError(f"{path}: unknown post_processor {score!r}")
+    bias, top = number_in(path, param, "bias", -1.0), number_in(path, prediction, "only_topk", 20)
+    if not 1 <= top < LARGEST or bias > LARGEST:
+        raise TreetopError(f"{path}: only_topk must be at least 1, and bias a small number")
+    return PecosLevel(W, C, bias, int(top), score)
+
+
+def section(path: Path, content: dict[str, Any], name: str) -> dict[str, Any]:
+    """A JSON object in another one; empty if it is missing."""
+    value = content.get(name, {})
+    if not isinstance(value, dict):
+        raise TreetopError(f"{path}: {name} is not an object")
+    return value
+
+
+def number_in(path: Path, content: dict[str, Any], name: str, default: float) -> float:
+    """A finite number in a JSON object, or the default if it is missing."""
+    value = content.get(name, default)
+    if type(value) not in (int, float) or not abs(value) < 1e30:
+        raise TreetopError(f"{path}: {name} is {str(value)[:40]!r}, not a number")
+    return float(value)
 
 
 def features_of(level: PecosLevel) -> int:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.features.words.pecos import PecosWords
-from treetop.interop.pecos_ranker import read_json
+from treetop.interop.pecos_ranker import read_json, section
 
 WORD = 10  # token type
 SUPPORTED = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": "l2"}
@@ -17,7 +18,8 @@ SUPPORTED = {"binary": False, "sublinear_tf": False, "use_idf": True, "norm_p": 
 def read_words(folder: Path) -> PecosWords:
     """Read a vectorizer with PECOS's default settings; others are an error."""
     base = folder / "0.base"
-    settings = read_json(base / "vectorizer" / "config.json").get("kwargs", {})
+    config = base / "vectorizer" / "config.json"
+    settings = section(config, read_json(config), "kwargs")
     token_type = read_json(base / "tokenizer" / "config.json").get("token_type")
     as_default = all(settings.get(name) == value for name, value in SUPPORTED.items())
     if (folder / "1.base").exists() or token_type != WORD or not as_default:
@@ -25,8 +27,11 @@ def read_words(folder: Path) -> PecosWords:
             f"{folder}: only PECOS's default TF-IDF of words can be imported: predict from features"
         )
     tokens: dict[int, str] = {}
-    for _, line in numbered(base / "tokenizer" / "vocab.txt"):
-        token_number, _, token = line.partition("\t")
+    vocabulary = base / "tokenizer" / "vocab.txt"
+    for number, line in numbered(vocabulary):
+        token_number, tab, token = line.partition("\t")
+        if not tab or not token_number.isdecimal():
+            raise TreetopError(f"{vocabulary}:{number}: expected a number, a tab and a token")
         tokens[int(token_number)] = token
     path = base / "vectorizer" / "tfidf-model.txt"
     features: dict[int, tuple[float, list[int]]] = {}
@@ -35,7 +40,8 @@ def read_words(folder: Path) -> PecosWords:
             feature, idf, size, spelled = line.split("\t")
             ids = list(map(int, spelled.split()))
             features[int(feature)] = (float(idf), ids)
-            if len(ids) != int(size):
+            known = all(0 <= one < len(tokens) for one in ids)
+            if not known or not ids or len(ids) != int(size) or not math.isfinite(float(idf)):
                 raise ValueError(line)
         except ValueError:
             raise TreetopError(f"{path}:{number}: not a line of a PECOS TF-IDF model") from None
