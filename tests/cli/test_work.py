@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from treetop import XRLinear
-from treetop.cli.work import evaluate_split
+from treetop.cli.evaluate import evaluate_split
 from treetop.data import Split
 
 

@@ -103,7 +103,7 @@ def train_command(options: TrainOptions, console: Console | None = None) -> None
 def predict_command(options: PredictOptions, console: Console | None = None) -> None:
     """Predict labels for texts: names and scores, one JSON line per text."""
     import_scipy()
-    from treetop.cli.work import predict_file
+    from treetop.cli.predict import predict_file
 
     predict_file(options, console or Console())
 
@@ -118,7 +118,7 @@ def predict_command(options: PredictOptions, console: Console | None = None) -> 
 def evaluate_command(options: EvaluateOptions, console: Console | None = None) -> None:
     """Compute every metric, overall and by label frequency."""
     import_scipy()
-    from treetop.cli.work import evaluate_model
+    from treetop.cli.evaluate import evaluate_model
 
     evaluate_model(options, console)
 
@@ -133,7 +133,7 @@ def evaluate_command(options: EvaluateOptions, console: Console | None = None) -
 def explain_command(options: ExplainOptions, console: Console | None = None) -> None:
     """Show why a text gets its labels: words, encoder, the path through the tree."""
     import_scipy()
-    from treetop.cli.work import explain_text
+    from treetop.cli.explain import explain_text
 
     explain_text(
         options.model,

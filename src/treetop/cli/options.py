@@ -109,13 +109,25 @@ class PredictOptions(ReadOptions):
 
     model: Path = documented(MISSING, MODEL_HELP, flags=())
     file: str = documented(
-        "-", "Texts, one per line, or a table; - reads lines from standard input.", flags=()
+        "-",
+        "Texts, one per line, or data in any supported format; - reads lines from standard input.",
+        flags=(),
     )
     k: int = documented(5, "Number of labels per text.", flags=("-k",), at_least=1)
     output: Path | None = documented(
         None, "File to write to instead of standard output.", flags=("-o", "--output"), metavar="FILE"
     )
-    format: str = documented("jsonl", "Format of the predictions.", choices=("jsonl", "tsv"))
+    format: str | None = documented(
+        None,
+        "Format of the predictions: jsonl and csv keep the columns of a table; tsv is names and scores "
+        "alone. By default csv for a file called .csv or .tsv, else jsonl.",
+        choices=("jsonl", "csv", "tsv"),
+    )
+    split: str | None = documented(
+        None,
+        "Split of a folder; test by default, or the only one.",
+        section="Data",
+    )
     beam: int | None = documented(
         None, "Nodes followed per level: more is slower and more accurate.", at_least=1
     )

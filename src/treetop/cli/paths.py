@@ -72,9 +72,9 @@ def check_model_and_data(model: Path, data: Path, command: str) -> None:
     check_data(data)
 
 
-def check_text_file(path: Path) -> None:
-    """Raise a `TreetopError` unless `path` is a file that texts can be read from."""
-    if path.is_file():
+def check_documents(path: Path) -> None:
+    """Raise a `TreetopError` unless documents can be read from a path: a file, a pipe or data."""
+    if path.is_file() or (path.is_dir() and is_data(path)):
         return
     if not path.exists():
         raise not_found(path, "file")

@@ -69,7 +69,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
         splits = {name: read_short(file, names) for name, file in found.items()}
     else:
         found = full_texts(path)
-        splits = {name: read_full(folder, names) for name, folder in found.items()}
+        splits = {name: read_full(folder, names, options) for name, folder in found.items()}
     return Dataset(NAME, splits, reading=Recognized(files=tuple(found.values())))
 
 
@@ -104,16 +104,19 @@ def read_short(path: Path, names: dict[str, str]) -> Split:
     return Split(texts, labels)
 
 
-def read_full(folder: Path, names: dict[str, str]) -> Split:
-    """Read texts and subjects of a folder, in the order of file names."""
+def read_full(folder: Path, names: dict[str, str], options: ReadOptions) -> Split:
+    """Read texts and subjects of a folder, in the order of file names, which may be kept."""
     texts, labels = [], []
+    kept: list[dict[str, object]] | None = [] if options.keep_columns else None
     for path in sorted(folder.glob("*.txt")):
         subjects = subject_file(path)
         if subjects is None:
             raise TreetopError(f"{path}: has no file of subjects (.tsv or .key) of the same name")
         texts.append(read_text(path))
+        if kept is not None:
+            kept.append({"file": path.name})
         labels.append(read_subjects(subjects, names))
-    return Split(texts, labels)
+    return Split(texts, labels, records=kept)
 
 
 def read_text(path: Path) -> str:

@@ -91,6 +91,8 @@ def choose_columns(
     """The columns of texts and of labels; None for labels if there is no such column."""
     requested = options.text_column or (None,)
     texts = tuple(choose_column(path, names, one, TEXT_NAMES, "text") for one in requested)
+    if not options.with_labels:
+        return texts, None
     if options.labels_column is None and not set(LABEL_NAMES) & {name.lower() for name in names}:
         return texts, None
     return texts, choose_column(path, names, options.labels_column, LABEL_NAMES, "labels")

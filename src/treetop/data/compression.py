@@ -141,6 +141,21 @@ def frame_end(file: IO[bytes], start: int) -> int:
             return at + 4 * (flags >> 2 & 1)
 
 
+def is_compressed(path: Path) -> bool:
+    """Whether the name of a file says that it is compressed."""
+    return path.suffix in ENDINGS[1:]
+
+
+def compressed(file: IO[bytes], suffix: str) -> IO[bytes]:
+    """A file that compresses what is written to it into another one, which stays open."""
+    if suffix == ".zst":
+        writer = zstandard().ZstdCompressor().stream_writer(file, closefd=False)
+        return writer  # type: ignore[no-any-return]
+    if suffix == ".gz":
+        return gzip.GzipFile(filename="", mode="wb", fileobj=file, mtime=0)  # type: ignore[return-value]
+    return (bz2.BZ2File if suffix == ".bz2" else lzma.LZMAFile)(file, "wb")  # type: ignore[return-value]
+
+
 def is_damage(error: Exception) -> bool:
     """Whether an error of a decompressor says that the file is damaged."""
     return isinstance(error, DAMAGES) or type(error).__name__ == "ZstdError"

@@ -22,6 +22,7 @@ from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
 
 NAME = "lf"
+KEPT = ("uid", "title")  # what tells documents apart
 LARGEST_RELEVANCE = 1e30  # of those that float32 holds
 ABOUT = "an LF data set: trn.json and tst.json (title, content, target_ind), lbl.json"
 
@@ -41,7 +42,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
     for name, short in SHORT.items():
         file = find_file(path, f"{short}.json")
         if file is not None:
-            splits[name] = read_records(file, len(names) if label_file else None)
+            splits[name] = read_records(file, len(names) if label_file else None, options)
     files = tuple(file for short in SHORT.values() if (file := find_file(path, f"{short}.json")))
     reading = Recognized(files=files)
     dataset = Dataset(NAME, splits, names or None, texts or None, reading=reading).same_width()
@@ -75,11 +76,14 @@ def text_of(path: Path | None, number: int, record: Record) -> str:
     return "\n".join(texts)
 
 
-def read_records(path: Path, labels: int | None) -> Split:
+def read_records(path: Path, labels: int | None, options: ReadOptions) -> Split:
     """Read one split, with relevances if it has them."""
     texts, ids, values, ends = [], [], [], [0]
+    kept: list[Record] | None = [] if options.keep_columns else None
     for number, record in json_records(path):
         texts.append(text_of(path, number, record))
+        if kept is not None:
+            kept.append({key: record[key] for key in KEPT if key in record})
         columns, relevance = targets(path, number, record, labels)
         ids += columns
         values += relevance
@@ -89,7 +93,8 @@ def read_records(path: Path, labels: int | None) -> Split:
     width = labels if labels is not None else max(ids, default=-1) + 1
     check_columns(path, width if labels is None else 0, len(ids) + len(texts), "labels")
     cells = (np.array(values, np.float32), np.array(ids, np.int64), np.array(ends))
-    return Split(texts, None, None, clean_labels(sp.csr_matrix(cells, shape=(len(texts), width))))
+    Y = clean_labels(sp.csr_matrix(cells, shape=(len(texts), width)))
+    return Split(texts, None, None, Y, records=kept)
 
 
 def targets(
@@ -100,7 +105,9 @@ def targets(
     if not isinstance(columns, list) or not all(type(one) is int and one >= 0 for one in columns):
         raise TreetopError(f"{path}:{number}: target_ind must be a list of label numbers")
     if labels is None and any(one >= LARGEST for one in columns):
-        raise TreetopError(f"{path}:{number}: label {max(columns)}: label numbers must be below {LARGEST:,}")
+        raise TreetopError(
+            f"{path}:{number}: label {max(columns)}: label numbers must be below {LARGEST:,}"
+        )
     if labels is not None and any(one >= labels for one in columns):
         raise TreetopError(f"{path}:{number}: label {max(columns)}: lbl.json has {labels:,} labels")
     relevance = record.get("target_rel", [1.0] * len(columns))

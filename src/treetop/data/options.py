@@ -65,6 +65,7 @@ class ReadOptions:
         section="Data",
     )
     keep_columns: bool = False  # also keep the columns that hold neither texts nor labels
+    with_labels: bool = True  # or read no column of labels from tables
 
     def __post_init__(self) -> None:
         check_fields(self)

@@ -90,6 +90,16 @@ def read_dataset(data: object, options: ReadOptions) -> Dataset:
 
 def format_of(path: Path) -> ModuleType:
     """The module of the format of a file or folder."""
+    form = recognized_format(path)
+    if form is None:
+        raise TreetopError(
+            f"{path}: format not recognized: `treetop data formats` lists the known ones"
+        )
+    return form
+
+
+def recognized_format(path: Path) -> ModuleType | None:
+    """The module of the format of a file or folder; None if it is in none of the known ones."""
     if not path.exists():
         raise TreetopError(f"{path}: no such file or folder")
     if path.is_file():
@@ -99,7 +109,7 @@ def format_of(path: Path) -> ModuleType:
     for form in (textlines, *FORMATS) if textlines.is_certain(path) else FORMATS:
         if form.matches(path):
             return form
-    raise TreetopError(f"{path}: format not recognized: `treetop data formats` lists the known ones")
+    return None
 
 
 def check_used(options: ReadOptions, used: Sequence[str], what: str) -> None:

@@ -63,7 +63,9 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
         pointers.append(ends)
     tree = Tree(tuple(pointers), orders[-1])
     if len({features_of(level) for level in levels}) > 1 or not orders[-1].size:
-        raise TreetopError(f"{folder}: its levels have different features, or no labels: export it again")
+        raise TreetopError(
+            f"{folder}: its levels have different features, or no labels: export it again"
+        )
     sparse_width = features_of(levels[0]) - dense_width
     if sparse_width < 0:
         raise TreetopError(f"{folder}: the ranker has fewer features than the encoder has columns")

@@ -26,6 +26,7 @@ PART = re.compile(r"\.(.+?)(\.[0-9a-f]{8})?\.part", re.DOTALL)
 # Seconds to wait for another process that is saving to the same folder.
 SAVING_SECONDS = 10.0
 ASIDE = ".old"
+STDOUT = Path("-")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -48,8 +49,12 @@ def replacing_file(path: Path, mode: Literal["wb"]) -> AbstractContextManager[IO
 def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[Any]]:
     """Open a temporary file (UTF-8 if text) that atomically replaces `path` when the block ends.
 
-    The target of a symbolic link is replaced, not the link. A device or a pipe is written to.
+    The target of a symbolic link is replaced, not the link. A device or a pipe is written to, and the
+    path "-" stands for standard output.
     """
+    if path == STDOUT:
+        yield sys.stdout.buffer if "b" in mode else sys.stdout
+        return
     # Half of a surrogate pair is written as \udXXX, which JSON understands.
     text: Any = {} if "b" in mode else {"encoding": "utf-8", "errors": "backslashreplace"}
     try:

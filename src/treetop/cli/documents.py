@@ -1,0 +1,124 @@
+"""The documents that a command labels: lines, or a split of a data set in any format."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+
+from treetop.cli.paths import read_data
+from treetop.data import Dataset, Split, libsvm, textlines
+from treetop.data.encodings import UTF8
+from treetop.data.files import blocks_of, encoding_of, lines_of
+from treetop.data.options import ReadOptions
+from treetop.data.read import check_used, recognized_format
+from treetop.errors import TreetopError
+from treetop.model.model import Predictor
+from treetop.runtime.progress import Reporter
+
+STDIN = "-"
+
+
+@dataclass(frozen=True)
+class Incoming:
+    """Documents to label, with the columns they came with.
+
+    `size` is the number of characters of lines, as far as it is known without reading them, or of
+    rows. `delimiter` is that of a CSV file.
+    """
+
+    documents: Iterable[str] | sp.csr_matrix
+    size: int | None
+    records: list[dict[str, Any]] | None = None
+    delimiter: str | None = None
+
+
+def read_documents(
+    source: str, options: ReadOptions, split: str | None, model: Predictor, report: Reporter
+) -> Incoming:
+    """Read what is to be labelled: standard input or text lines as a stream, anything else whole."""
+    path = Path(source)
+    is_file = source != STDIN and path.is_file()
+    form = recognized_format(path) if is_file or (source != STDIN and path.is_dir()) else None
+    if not is_file and form is None or is_file and form in (None, textlines):
+        check_used(options, textlines.USES, f"{source}: text-lines")
+        if split is not None:
+            raise TreetopError(f"{source}: has lines, no splits: leave out --split")
+        return lines_of_source(source, is_file, options.encoding, report)
+    chosen = replace(options, keep_columns=True, with_labels=False)
+    dataset = read_data(path, chosen, report)
+    part = documents_for(model, split_of(dataset, split), dataset.format, report)
+    size = part.X.shape[0] if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
+    return Incoming(part.documents, size, part.records, dataset.reading.delimiter)  # type: ignore[arg-type]
+
+
+def lines_of_source(source: str, is_file: bool, encoding: str | None, report: Reporter) -> Incoming:
+    """Lines of a file, a pipe or standard input."""
+    if not is_file:
+        return Incoming(lines_from(source, encoding or UTF8), None)
+    encoding = encoding_of(Path(source), encoding)
+    if encoding != UTF8:
+        report.note(f"{source}: text-lines (encoding {encoding})")
+    size = sum(len(block) + 15 * block.count(b"\n") for _, block in blocks_of(Path(source)))
+    return Incoming(lines_from(source, encoding), size)
+
+
+def lines_from(source: str, encoding: str = UTF8) -> Iterator[str]:
+    """Lines of a file, or of standard input."""
+    if source != STDIN:
+        yield from lines_of(Path(source), encoding)
+        return
+    for number, line in enumerate(sys.stdin.buffer, start=1):
+        try:
+            yield line.decode(encoding).rstrip("\r\n")
+        except UnicodeDecodeError:
+            raise TreetopError(
+                f"standard input:{number}: not {encoding.upper()}: convert it first, as with "
+                "iconv -t utf-8, or give its --encoding"
+            ) from None
+
+
+def split_of(dataset: Dataset, name: str | None) -> Split:
+    """The split of this name; by default the one for tests, or the only one."""
+    known = ", ".join(dataset.splits)
+    if name is None and len(dataset.splits) > 1 and "test" not in dataset.splits:
+        raise TreetopError(f"the data has the splits {known}: choose one with --split")
+    if name is None:
+        name = "test" if "test" in dataset.splits else next(iter(dataset.splits))
+    if name not in dataset.splits:
+        raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
+    return dataset.splits[name]
+
+
+def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -> Split:
+    """A split as the model takes it; raise if one has texts and the other features.
+
+    Files of libsvm do not say how many features there are: one may have fewer than the model, and
+    features that the model has not seen are left out.
+    """
+    if model.reads_texts != (split.texts is not None):
+        wanted, given = ("texts", "features") if model.reads_texts else ("features", "texts")
+        raise TreetopError(
+            f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
+            f"{given}"
+        )
+    if split.X is None or form != libsvm.NAME:
+        return split
+    width = feature_count(model)
+    unknown = max(0, split.X.shape[1] - width)
+    if unknown:
+        report.note(f"features from {width:,} on are left out: the model was trained without them")
+        return replace(split, X=split.X[:, :width])
+    cells = (split.X.data, split.X.indices, split.X.indptr)
+    return replace(split, X=sp.csr_matrix(cells, shape=(split.X.shape[0], width)))
+
+
+def feature_count(model: Any) -> int:
+    """Number of columns of the matrices that a model takes."""
+    while hasattr(model, "members"):
+        model = model.members[0]
+    return sum(model.feature_map.widths)

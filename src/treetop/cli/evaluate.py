@@ -1,0 +1,122 @@
+"""What the command ``evaluate`` does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+import treetop
+from treetop import metrics
+from treetop.base import FittedMixin
+from treetop.cli.console import Console
+from treetop.cli.documents import documents_for
+from treetop.cli.options import EvaluateOptions
+from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
+from treetop.data import Split
+from treetop.errors import TreetopError
+from treetop.labels.alignment import align
+from treetop.model import layout as store
+from treetop.model.card import card
+from treetop.runtime.progress import Reporter
+
+# Documents per call of `predict_scores`, so that progress can be shown.
+CHUNK_DOCUMENTS = 4096
+
+
+def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> None:
+    """Evaluate a model on a split and print the metrics; `keep` saves them in the model folder."""
+    console = console or Console()
+    metrics.propensity_constants(options.propensity)
+    check_model_and_data(options.model, options.data, "evaluate")
+    with console.progress() as report:
+        report.step("loading model")
+        estimator = treetop.load(str(options.model))
+        dataset = read_data(options.data, options, report)
+        name = options.split
+        if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
+            name = "train"
+            report.note("the data has no split test: evaluating on train")
+        if name not in dataset.splits:
+            known = ", ".join(dataset.splits)
+            raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
+        split = dataset.splits[name]
+        check_split_has_labels(split, "compare predictions with")
+        result = evaluate_split(
+            estimator,
+            split,
+            dataset.label_names,
+            report=report,
+            propensity=options.propensity,
+            threshold=options.threshold,
+        )
+    if options.keep:
+        where = f"{options.data.name}, {name}: {len(split):,} documents."
+        store.keep_measures(options.model, {"measured_on": where, **result}, card)
+    if options.json:
+        console.json(result)
+    else:
+        print(result)
+
+
+def evaluate_split(
+    estimator: FittedMixin,
+    split: Split,
+    names: list[str] | None,
+    k: tuple[int, ...] = (1, 3, 5, 10),
+    report: Reporter | None = None,
+    threshold: float | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Every metric of an estimator on a split; labels unknown to it count as missed.
+
+    With `threshold`, as many labels are predicted as reach it.
+    """
+    labels, depth = split.named_labels(names), max(k)
+    if split.excluded is not None:
+        depth += int(np.diff(split.excluded.indptr).max(initial=0))
+    scores = predict_in_chunks(estimator, split, depth, report)
+    while threshold is not None and is_cut_off(scores, depth, threshold):
+        depth *= 4
+        scores = predict_in_chunks(estimator, split, depth, report)
+    if split.excluded is not None:
+        excluded = Split(None, None, None, split.excluded).named_labels(names)
+        labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
+    known = metrics.known_labels(estimator)
+    return metrics.evaluate(labels, scores, k, threshold=threshold, **known, **options)
+
+
+def is_cut_off(scores: sp.csr_matrix, depth: int, threshold: float) -> bool:
+    """Whether a document may have labels that reach the threshold beyond its `depth` best."""
+    if depth >= scores.shape[1]:
+        return False
+    counts = np.diff(scores.indptr)
+    lowest = np.full(scores.shape[0], np.inf)
+    np.minimum.at(lowest, np.repeat(np.arange(scores.shape[0]), counts), scores.data)
+    return bool((lowest[counts >= depth] >= threshold).any())
+
+
+def predict_in_chunks(
+    estimator: FittedMixin, split: Split, k: int, report: Reporter | None
+) -> sp.csr_matrix:
+    """Scores N x L of the documents of a split, with one step of progress per chunk."""
+    documents: Any = split.documents
+    starts = range(0, max(len(split), 1), CHUNK_DOCUMENTS)
+    advance = (report or Reporter()).step("predicting", len(starts))
+    chunks = []
+    for start in starts:
+        chunks.append(estimator.predict_scores(documents[start : start + CHUNK_DOCUMENTS], k))
+        advance()
+    return chunks[0] if len(chunks) == 1 else sp.csr_matrix(sp.vstack(chunks, "csr"))
+
+
+def without_excluded(
+    labels: list[list[str]], scores: sp.csr_matrix, excluded: list[list[str]], classes: np.ndarray
+) -> tuple[list[list[str]], sp.csr_matrix]:
+    """Labels and scores without the excluded pairs (in LF data sets, a page and its own title)."""
+    pairs = zip(labels, map(set, excluded), strict=True)
+    labels = [[name for name in line if name not in out] for line, out in pairs]
+    kept = sp.csr_matrix(scores - scores.multiply(align(excluded, classes, unseen=False)))
+    kept.eliminate_zeros()
+    return labels, kept

@@ -1,0 +1,111 @@
+"""What the command ``predict`` does."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import treetop
+from treetop.cli import predicted
+from treetop.cli.console import Console
+from treetop.cli.documents import STDIN, Incoming, read_documents
+from treetop.cli.options import PredictOptions
+from treetop.cli.paths import check_documents, check_model
+from treetop.data.compression import compressed, is_compressed
+from treetop.features.words.tokens import blocks_of_text
+from treetop.runtime.files import STDOUT, replacing_file
+
+# Predictions are computed and written in blocks of about this many characters, or this many rows.
+BLOCK_CHARACTERS, BLOCK_ROWS = 1 << 20, 4096
+TEXT = "text"  # the column of lines in CSV
+
+
+def predict_file(options: PredictOptions, console: Console) -> None:
+    """Predict and write block by block, so that lines of any number fit in memory."""
+    check_model(options.model)
+    if options.file != STDIN:
+        check_documents(Path(options.file))
+    # Bars would be drawn between predictions that go to the same terminal.
+    output = options.output or STDOUT
+    shown = console if output != STDOUT or not sys.stdout.isatty() else Console(-1)
+    with shown.progress() as report:
+        report.step("loading model")
+        estimator = treetop.load(str(options.model))
+        incoming = read_documents(options.file, options, options.split, estimator.model_, report)
+        header, line = line_maker(options, incoming, estimator.classes_)
+        advance = report.step("predicting", block_count(incoming))
+        count = 0
+        with writing_text(output) as out:
+            out.write(header)
+            for block, records in blocks_of(incoming, bool(header)):
+                predictions = estimator.predict(block, options.k, beam=options.beam)
+                for record, prediction in zip(records, predictions, strict=True):
+                    out.write(line(record, prediction))
+                count += len(records)
+                report.figures(f"{count:,} text{'' if count == 1 else 's'}")
+                advance()
+
+
+def line_maker(options: PredictOptions, incoming: Incoming, classes: Any) -> tuple[str, predicted.Line]:
+    """The first line of the output, if it has one, and what makes the lines of documents."""
+    form = predicted.format_of(options.output, options.format)
+    columns = predicted.columns_of(incoming.records)
+    if form == "csv":
+        if is_lines(incoming):
+            columns = [TEXT]
+        delimiter = predicted.delimiter_for(options.output, incoming.delimiter)
+        return predicted.csv_line(columns, delimiter, classes)
+    return "", predicted.json_line(columns) if form == "jsonl" else predicted.tab_line
+
+
+def is_lines(incoming: Incoming) -> bool:
+    """Whether documents are lines of text, without columns."""
+    return incoming.records is None and not hasattr(incoming.documents, "shape")
+
+
+def block_count(incoming: Incoming) -> int | None:
+    """About how many blocks there are; None if that is not known."""
+    if incoming.size is None:
+        return None
+    return (
+        incoming.size // (BLOCK_ROWS if hasattr(incoming.documents, "shape") else BLOCK_CHARACTERS) + 1
+    )
+
+
+def blocks_of(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    """Yield blocks of documents with their columns; a line is its only column, on request."""
+    documents: Any = incoming.documents
+    if hasattr(documents, "shape"):
+        starts = range(0, documents.shape[0], BLOCK_ROWS)
+        blocks = (documents[start : start + BLOCK_ROWS] for start in starts)
+    else:
+        blocks = blocks_of_text(documents, BLOCK_CHARACTERS)
+    done = 0
+    for block in blocks:
+        count = block.shape[0] if hasattr(block, "shape") else len(block)
+        if incoming.records is not None:
+            yield block, incoming.records[done : done + count]
+        elif with_text and is_lines(incoming):
+            yield block, [{TEXT: text} for text in block]
+        else:
+            yield block, [{}] * count
+        done += count
+
+
+@contextmanager
+def writing_text(output: Any) -> Iterator[IO[str]]:
+    """Open a file for text, compressed if its name says so, that replaces `output` at the end."""
+    if not is_compressed(output):
+        with replacing_file(output) as file:
+            yield file
+        return
+    with (
+        replacing_file(output, "wb") as raw,
+        compressed(raw, output.suffix) as binary,
+        io.TextIOWrapper(binary, "utf-8", errors="backslashreplace") as file,
+    ):
+        yield file
