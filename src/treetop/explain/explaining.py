@@ -19,7 +19,9 @@ from treetop.features.hybrid import Features
 from treetop.features.words.tfidf import Tfidf
 from treetop.kernels import transforms
 from treetop.labels.alignment import columns_of
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import score_kind
