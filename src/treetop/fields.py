@@ -102,10 +102,17 @@ def check_fields(instance: Any) -> None:
     """
     for declared in documented_fields(type(instance)).values():
         value = plain(getattr(instance, declared.name))
-        if isinstance(value, str) and "Path" in annotation_of(declared):
-            value = Path(value)
+        if "Path" in annotation_of(declared):
+            value = as_paths(value)
         object.__setattr__(instance, declared.name, value)
         check_field(declared, value)
+
+
+def as_paths(value: Any) -> Any:
+    """A string, or those of a tuple, as paths."""
+    if isinstance(value, tuple):
+        return tuple(map(as_paths, value))
+    return Path(value) if isinstance(value, str) else value
 
 
 def check_field(declared: Field[Any], value: Any) -> None:
@@ -141,12 +148,14 @@ def check_type(name: str, value: Any, annotation: str) -> None:
         "Path": (Path,),
         "None": (type(None),),
         "tuple[str, ...]": (tuple,),
+        "tuple[Path, ...]": (tuple,),
     }
     kinds = [part.strip() for part in annotation.split("|")]
     for kind in kinds:
         if not isinstance(value, allowed[kind]) or (isinstance(value, bool) and kind != "bool"):
             continue
-        if not isinstance(value, tuple) or all(isinstance(member, str) for member in value):
+        member = Path if "Path" in kind else str
+        if not isinstance(value, tuple) or all(isinstance(one, member) for one in value):
             return
     raise TreetopError(f"{name} is {value!r}: it must be of type {' or '.join(kinds)}")
 

@@ -59,10 +59,11 @@ def test_predict_from_a_file_and_from_standard_input(trained, tmp_path):
 
 
 def test_evaluate(trained):
-    done = treetop("evaluate", trained / "model", trained, "--json")
+    done = treetop("evaluate", trained / "model", trained, "--json", "--allow-training-data")
     result = json.loads(done.stdout)
     assert result["P@1"] == 1.0
-    shown = treetop("evaluate", trained / "model", trained, "--threshold", 0.5).stdout.decode()
+    options = ["--threshold", 0.5, "--allow-training-data"]
+    shown = treetop("evaluate", trained / "model", trained, *options).stdout.decode()
     assert "nDCG" in shown
     assert "by number of training documents per label" in shown
 

@@ -13,8 +13,8 @@ from sklearn.preprocessing import MultiLabelBinarizer
 import treetop
 from treetop import metrics
 from treetop.cli import screen
+from treetop.cli.evaluate import evaluate_model
 from treetop.cli.options import EvaluateOptions
-from treetop.cli.work import evaluate_model
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics as registry
 

@@ -291,7 +291,7 @@ def test_errors_say_what_to_do(model):
 
 
 def test_the_command_prints_or_writes_json(model, tmp_path, capsys):
-    from treetop.cli.work import explain_text
+    from treetop.cli.explain import explain_text
 
     model.save(tmp_path / "m")
     explain_text(tmp_path / "m", "red apple sky", labels=None, k=2, words=5, as_json=False)

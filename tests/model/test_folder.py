@@ -206,6 +206,7 @@ def test_edited_cards_and_leftovers_of_a_kill_are_replaced(model, folder):
         "config.json",
         "labels.txt",
         "ranker.safetensors",
+        "seen.safetensors",
         "tfidf.safetensors",
         "tree.safetensors",
     }

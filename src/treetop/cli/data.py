@@ -9,7 +9,7 @@ import typer
 
 from treetop.cli.completion import complete_dataset
 from treetop.cli.console import Console
-from treetop.cli.options import ConvertOptions, InspectOptions
+from treetop.cli.options import ConvertOptions, InspectOptions, SplitOptions
 from treetop.cli.typer_options import options_from
 from treetop.cli.usage import HelpGroup, JsonOption, command
 
@@ -41,6 +41,20 @@ def convert_command(options: ConvertOptions, console: Console | None = None) -> 
     from treetop.cli.inspection import convert_dataset
 
     convert_dataset(options, console)
+
+
+@command(
+    data_app,
+    "split",
+    examples="treetop data split a.csv splits\n"
+    "treetop data split a.csv splits --test 0.1 --dev 0.1 --group-by journal --seed 1",
+)
+@options_from(SplitOptions)
+def split_command(options: SplitOptions, console: Console | None = None) -> None:
+    """Divide documents into train, dev and test, the same way each time."""
+    from treetop.cli.splitting import split_dataset
+
+    split_dataset(options, console)
 
 
 @command(

@@ -18,9 +18,9 @@ from typing import Any, NoReturn
 import treetop
 from treetop.base import FittedMixin
 from treetop.cli import demo_screen
+from treetop.cli.evaluate import evaluate_split
 from treetop.cli.options import DemoOptions
 from treetop.cli.train import fit
-from treetop.cli.evaluate import evaluate_split
 from treetop.data import Split
 from treetop.data.convert import convert
 from treetop.data.fairsharing import FairSharing, load_fairsharing, package_version

@@ -17,7 +17,7 @@ from treetop.data.files import blocks_of, encoding_of, lines_of
 from treetop.data.options import ReadOptions
 from treetop.data.read import check_used, recognized_format
 from treetop.errors import TreetopError
-from treetop.model.model import Predictor
+from treetop.model.predictor import Predictor
 from treetop.runtime.progress import Reporter
 
 STDIN = "-"
@@ -44,14 +44,15 @@ def read_documents(
     path = Path(source)
     is_file = source != STDIN and path.is_file()
     form = recognized_format(path) if is_file or (source != STDIN and path.is_dir()) else None
-    if not is_file and form is None or is_file and form in (None, textlines):
+    if (not is_file and form is None) or (is_file and form in (None, textlines)):
         check_used(options, textlines.USES, f"{source}: text-lines")
         if split is not None:
             raise TreetopError(f"{source}: has lines, no splits: leave out --split")
+        check_kind(model, texts=True)
         return lines_of_source(source, is_file, options.encoding, report)
     chosen = replace(options, keep_columns=True, with_labels=False)
     dataset = read_data(path, chosen, report)
-    part = documents_for(model, split_of(dataset, split), dataset.format, report)
+    part = documents_for(model, dataset.splits[split_name(dataset, split)], dataset.format, report)
     size = part.X.shape[0] if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
     return Incoming(part.documents, size, part.records, dataset.reading.delimiter)  # type: ignore[arg-type]
 
@@ -82,8 +83,8 @@ def lines_from(source: str, encoding: str = UTF8) -> Iterator[str]:
             ) from None
 
 
-def split_of(dataset: Dataset, name: str | None) -> Split:
-    """The split of this name; by default the one for tests, or the only one."""
+def split_name(dataset: Dataset, name: str | None) -> str:
+    """The split asked for, if it exists; by default the one for tests, or the only one."""
     known = ", ".join(dataset.splits)
     if name is None and len(dataset.splits) > 1 and "test" not in dataset.splits:
         raise TreetopError(f"the data has the splits {known}: choose one with --split")
@@ -91,7 +92,7 @@ def split_of(dataset: Dataset, name: str | None) -> Split:
         name = "test" if "test" in dataset.splits else next(iter(dataset.splits))
     if name not in dataset.splits:
         raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
-    return dataset.splits[name]
+    return name
 
 
 def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -> Split:
@@ -100,12 +101,7 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     Files of libsvm do not say how many features there are: one may have fewer than the model, and
     features that the model has not seen are left out.
     """
-    if model.reads_texts != (split.texts is not None):
-        wanted, given = ("texts", "features") if model.reads_texts else ("features", "texts")
-        raise TreetopError(
-            f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
-            f"{given}"
-        )
+    check_kind(model, split.texts is not None)
     if split.X is None or form != libsvm.NAME:
         return split
     width = feature_count(model)
@@ -115,6 +111,16 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
         return replace(split, X=split.X[:, :width])
     cells = (split.X.data, split.X.indices, split.X.indptr)
     return replace(split, X=sp.csr_matrix(cells, shape=(split.X.shape[0], width)))
+
+
+def check_kind(model: Predictor, texts: bool) -> None:
+    """Raise unless a model takes what is given: texts, or features."""
+    if model.reads_texts != texts:
+        wanted, given = ("texts", "features") if model.reads_texts else ("features", "texts")
+        raise TreetopError(
+            f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
+            f"{given}"
+        )
 
 
 def feature_count(model: Any) -> int:

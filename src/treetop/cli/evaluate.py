@@ -11,7 +11,7 @@ import treetop
 from treetop import metrics
 from treetop.base import FittedMixin
 from treetop.cli.console import Console
-from treetop.cli.documents import documents_for
+from treetop.cli.documents import documents_for, split_name
 from treetop.cli.options import EvaluateOptions
 from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
 from treetop.data import Split
@@ -19,10 +19,13 @@ from treetop.errors import TreetopError
 from treetop.labels.alignment import align
 from treetop.model import layout as store
 from treetop.model.card import card
+from treetop.model.seen import hashes_of
 from treetop.runtime.progress import Reporter
 
 # Documents per call of `predict_scores`, so that progress can be shown.
 CHUNK_DOCUMENTS = 4096
+# From this share of documents that were trained on, metrics say nothing.
+TOO_MANY_SEEN = 0.5
 
 
 def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> None:
@@ -34,15 +37,12 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         report.step("loading model")
         estimator = treetop.load(str(options.model))
         dataset = read_data(options.data, options, report)
-        name = options.split
-        if name == "test" and "test" not in dataset.splits and "train" in dataset.splits:
-            name = "train"
-            report.note("the data has no split test: evaluating on train")
-        if name not in dataset.splits:
-            known = ", ".join(dataset.splits)
-            raise TreetopError(f"the data has no split {name}: choose one of {known} with --split")
-        split = dataset.splits[name]
+        name = split_name(dataset, options.split)
+        split = documents_for(estimator.model_, dataset.splits[name], dataset.format, report)
         check_split_has_labels(split, "compare predictions with")
+        of_training = seen_in_training(estimator.model_, split)
+        if not options.allow_training_data:
+            check_unseen(of_training, f"{options.data}, {name}", report)
         result = evaluate_split(
             estimator,
             split,
@@ -53,11 +53,36 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         )
     if options.keep:
         where = f"{options.data.name}, {name}: {len(split):,} documents."
+        if of_training:
+            where += f" {of_training:.0%} of them were trained on."
         store.keep_measures(options.model, {"measured_on": where, **result}, card)
     if options.json:
         console.json(result)
     else:
         print(result)
+
+
+def seen_in_training(model: Any, split: Split) -> float:
+    """The share of the documents of a split that a model was trained on, as far as it is known."""
+    while hasattr(model, "members"):
+        model = model.members[0]
+    if model.seen is None or split.documents is None:
+        return 0.0
+    seen, compared = model.seen.common(hashes_of(split.documents))
+    return seen / compared if compared else 0.0
+
+
+def check_unseen(share: float, source: str, report: Reporter) -> None:
+    """Raise if most documents were trained on; note it if only some were."""
+    if share >= TOO_MANY_SEEN:
+        raise TreetopError(
+            f"{source}: the model was trained on {share:.0%} of these documents: evaluate on others "
+            "(see data split and train --hold-out), or give --allow-training-data"
+        )
+    if share:
+        report.note(
+            f"{source}: the model was trained on {share:.1%} of these documents: metrics are too high"
+        )
 
 
 def evaluate_split(

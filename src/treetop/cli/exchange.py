@@ -11,9 +11,9 @@ from typing import Any
 
 import treetop
 from treetop.cli.console import Console
+from treetop.cli.evaluate import evaluate_split
 from treetop.cli.paths import check_data, check_model, not_found
 from treetop.cli.screen import comparison_rows, print_table
-from treetop.cli.evaluate import evaluate_split
 from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle

@@ -20,7 +20,9 @@ MODEL_HELP = "Model folder, as written by `treetop train`."
 class TrainOptions(ReadOptions):
     """Options of `treetop train`."""
 
-    data: Path = documented(MISSING, DATA_HELP, flags=())
+    data: tuple[Path, ...] = documented(
+        MISSING, f"{DATA_HELP[:-1]}; several are put together.", flags=()
+    )
     output: Path = documented(
         MISSING, "Folder to write the model to.", flags=("-o", "--output"), metavar="MODEL"
     )
@@ -46,6 +48,15 @@ class TrainOptions(ReadOptions):
         None,
         "Text encoder of xr-transformer: minilm, a name on the Hugging Face Hub, or a folder.",
         section="Model",
+    )
+    hold_out: float | None = documented(
+        None,
+        "Also train without this share of the documents, such as 0.1, and evaluate on them; the model "
+        "that is saved is trained on all.",
+        section="Data",
+        metavar="SHARE",
+        above=0,
+        below=1,
     )
     validation: str = documented(
         "dev",
@@ -132,7 +143,9 @@ class EvaluateOptions(ReadOptions):
 
     model: Path = documented(MISSING, MODEL_HELP, flags=())
     data: Path = documented(MISSING, DATA_HELP, flags=())
-    split: str = documented("test", "Split of the data to evaluate on.")
+    split: str | None = documented(
+        None, "Split of the data to evaluate on; test by default, or the only one."
+    )
     json: bool = documented(False, JSON_HELP)
     propensity: str = documented(
         "default",
@@ -141,6 +154,9 @@ class EvaluateOptions(ReadOptions):
     )
     threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
     keep: bool = documented(False, "Save the metrics in the model's config.json and card.")
+    allow_training_data: bool = documented(
+        False, "Evaluate on documents that the model was trained on too."
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -169,6 +185,30 @@ class ConvertOptions(ReadOptions):
     form: str | None = documented(
         None,
         "Format to write; by default from the target's name, text-lines for a folder.",
+        flags=("--to",),
+        metavar="FORMAT",
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class SplitOptions(ReadOptions):
+    """Options of `treetop data split`."""
+
+    source: Path = documented(MISSING, DATA_HELP, flags=(), metavar="DATA")
+    target: Path = documented(MISSING, "A new folder.", flags=())
+    test: float = documented(0.1, "Share of the documents for testing.", at_least=0, below=1)
+    dev: float = documented(0.0, "Share of the documents for validation.", at_least=0, below=1)
+    seed: int = documented(0, "Another seed gives another split.")
+    group_by: str | None = documented(
+        None, "Column of a table: documents with the same value stay together.", metavar="COLUMN"
+    )
+    stratify: bool = documented(False, "Divide each label by the same shares, as far as possible.")
+    form: str | None = documented(
+        None,
+        "Format to write; by default tables keep their columns, others become text-lines or pecos.",
         flags=("--to",),
         metavar="FORMAT",
     )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 from pathlib import Path
 
 from treetop.cli.console import shell_command
 from treetop.data import Dataset, Split
 from treetop.data.formats import FORMATS
+from treetop.data.joining import contradicting_texts, joined
 from treetop.data.options import ReadOptions
 from treetop.data.read import read_dataset
 from treetop.errors import TreetopError
@@ -27,6 +29,17 @@ def read_data(path: Path, options: ReadOptions, report: Reporter) -> Dataset:
     return dataset
 
 
+def read_all(paths: Sequence[Path], options: ReadOptions, report: Reporter) -> Dataset:
+    """Read several data sets as one, and note contradictions."""
+    dataset = joined([read_data(path, options, report) for path in paths], paths)
+    if len(paths) > 1 and (count := contradicting_texts(dataset)):
+        report.note(
+            f"{count:,} documents have the text of an earlier one, but other labels: the model learns "
+            "from all of them; delete those that are wrong"
+        )
+    return dataset
+
+
 def check_data(path: Path) -> None:
     """Raise a `TreetopError` unless `path` exists and is no model folder."""
     if not path.exists():
@@ -36,6 +49,12 @@ def check_data(path: Path) -> None:
             f"{path}: is a model, not data: give the file or folder of the documents "
             "(see treetop data formats)"
         )
+
+
+def check_all_data(paths: Sequence[Path]) -> None:
+    """Raise a `TreetopError` unless all paths exist and none is a model folder."""
+    for path in paths:
+        check_data(path)
 
 
 def check_model(path: Path) -> None:

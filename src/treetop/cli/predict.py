@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -79,6 +79,7 @@ def block_count(incoming: Incoming) -> int | None:
 def blocks_of(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
     """Yield blocks of documents with their columns; a line is its only column, on request."""
     documents: Any = incoming.documents
+    blocks: Iterable[Any]
     if hasattr(documents, "shape"):
         starts = range(0, documents.shape[0], BLOCK_ROWS)
         blocks = (documents[start : start + BLOCK_ROWS] for start in starts)

@@ -60,7 +60,7 @@ def json_line(columns: Sequence[str]) -> Line:
     return line
 
 
-def as_json(record: Record) -> str:
+def as_json(record: Any) -> str:
     """JSON of values that a table may hold: dates as strings, NaN as null."""
     try:
         return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)

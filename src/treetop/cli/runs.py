@@ -12,9 +12,16 @@ from treetop.errors import TreetopError
 from treetop.training.run import is_own
 
 
-def run_folder(output: Path, number: int) -> Path:
-    """Where the run of a model is kept during training and afterwards."""
-    return output.with_name(f"{output.name}.run") / f"member-{number}"
+def run_folder(output: Path, number: int, held_out: bool = False) -> Path:
+    """Where the run of a model, or of one with documents held out, is kept, also afterwards."""
+    kind = "held-out" if held_out else "member"
+    return output.with_name(f"{output.name}.run") / f"{kind}-{number}"
+
+
+def run_folders(options: TrainOptions, members: int) -> list[Path]:
+    """The folders of all runs of a training."""
+    held_out = [False] if options.hold_out is None else [True, False]
+    return [run_folder(options.output, n, held) for held in held_out for n in range(members)]
 
 
 def discard_unstarted(runs: list[Path]) -> None:
@@ -31,18 +38,20 @@ def discard_unstarted(runs: list[Path]) -> None:
                 run.parent.rmdir()
 
 
-def run_options(options: TrainOptions, kind: str, dataset: Dataset, number: int) -> Settings:
+def run_options(
+    options: TrainOptions, kind: str, dataset: Dataset, number: int, held_out: bool = False
+) -> Settings:
     """Arguments that only `XRTransformer.fit` takes: its run and the validation split."""
     if kind != TRANSFORMER:
         return {}
     arguments: Settings = {
-        "run": run_folder(options.output, number),
+        "run": run_folder(options.output, number, held_out),
         "resume": options.resume,
         "overwrite": options.overwrite,
     }
-    held_out = dataset.splits.get(options.validation)
-    if held_out is not None and held_out.texts is not None and held_out.has_labels:
-        arguments["validation"] = (held_out.texts, held_out.given_labels)
+    split = dataset.splits.get(options.validation)
+    if split is not None and split.texts is not None and split.has_labels:
+        arguments["validation"] = (split.texts, split.given_labels)
     elif options.validation not in ("dev", "none"):
         raise TreetopError(
             f"the data has no split {options.validation!r} with labels to validate on: "

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import treetop
 from treetop.cli.console import Console, shell_command
+from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
 from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
 from treetop.cli.options import TrainOptions
-from treetop.cli.paths import check_data, check_model, check_split_has_labels, read_data
-from treetop.cli.runs import discard_unstarted, run_folder, run_options
+from treetop.cli.paths import check_all_data, check_model, check_split_has_labels, read_all
+from treetop.cli.runs import discard_unstarted, run_folder, run_folders, run_options
 from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
+from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
@@ -35,11 +38,10 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     encoders = encoders_for_torch(kind, members)
     if encoders:
         check_encoder_packages()
-    if kind == TRANSFORMER:
-        for number in range(len(members)):
-            check_run(run_folder(options.output, number), options.resume, options.overwrite)
-    check_data(options.data)
-    runs = [run_folder(options.output, number) for number in range(len(members))]
+    runs = run_folders(options, len(members))
+    for run in runs if kind == TRANSFORMER else []:
+        check_run(run, options.resume, options.overwrite)
+    check_all_data(options.data)
     new_runs = [run for run in runs if not run.exists()]
     try:
         with console.progress() as report:
@@ -69,22 +71,28 @@ def train_members(
     report: TimedReporter,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
-    dataset = read_data(options.data, options, report)
+    dataset = read_all(options.data, options, report)
     split = dataset.split("train")
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     started = time.perf_counter()
-    models = []
-    for number, settings in enumerate(members):
-        if len(members) > 1:
-            report.note(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
-        estimator = KINDS[kind](**settings)
-        own = run_options(options, kind, dataset, number)
-        models.append(fit(estimator, dataset, split, report=report, **own))
-    model = models[0] if len(models) == 1 else Ensemble(models, combine)
+
+    def train(part: Dataset, held_out: bool = False) -> XRLinear | XRTransformer | Ensemble:
+        models = []
+        for number, settings in enumerate(members):
+            if len(members) > 1:
+                report.note(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
+            own = run_options(options, kind, part, number, held_out)
+            models.append(fit(KINDS[kind](**settings), part, part.split("train"), report, **own))
+        return models[0] if len(models) == 1 else Ensemble(models, combine)
+
+    metrics = None
+    if options.hold_out is not None:
+        metrics = held_out_metrics(dataset, options.hold_out, partial(train, held_out=True), report)
+    model = train(dataset)
     report.step("saving")
-    model.save(options.output)
-    held_out = dataset.splits.get("test")
+    model.save(options.output, metrics)
+    test = dataset.splits.get("test")
     return {
         "output": str(options.output),
         "model": model.kind,
@@ -93,7 +101,8 @@ def train_members(
         "labels": len(model.classes_),
         "seconds": round(time.perf_counter() - started, 3),
         "run": str(run_folder(options.output, 0).parent) if kind == TRANSFORMER else None,
-        "test": held_out is not None and held_out.has_labels,
+        "test": test is not None and test.has_labels,
+        **({} if metrics is None else {"held_out": metrics}),
     }
 
 
@@ -104,6 +113,9 @@ def print_summary(options: TrainOptions, summary: Settings, console: Console) ->
         f"{model}: {summary['documents']:,} documents, {summary['labels']:,} labels, "
         f"trained in {duration(summary['seconds'])}"
     )
+    if "held_out" in summary:
+        about, result = summary["held_out"]["measured_on"], Evaluation(summary["held_out"])
+        console.message(f"\nMetrics of {about}\n\n{result}\n")
     if summary["run"] is not None:
         console.message(
             f"{summary['run']} keeps the run: --resume with other settings reuses its stages; "
@@ -112,7 +124,7 @@ def print_summary(options: TrainOptions, summary: Settings, console: Console) ->
     columns = [part for name in options.text_column for part in ("--text-column", name)]
     if options.labels_column is not None:
         columns += ["--labels-column", options.labels_column]
-    data = options.data if summary["test"] else "TESTDATA"
+    data = options.data[0] if summary["test"] else "TESTDATA"
     steps = {
         shell_command("evaluate", model, data, *columns): "metrics on test documents",
         shell_command("predict", model, "texts.txt"): "labels for texts, one per line",

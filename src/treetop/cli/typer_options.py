@@ -71,7 +71,8 @@ def parameter(declared: Field[Any], hint: Any) -> inspect.Parameter:
         )
     default = inspect.Parameter.empty if declared.default is MISSING else declared.default
     if get_origin(hint) is tuple:  # of any length; click has lists for what may be given many times
-        hint, default = GenericAlias(list, get_args(hint)[:1]), None
+        hint = GenericAlias(list, get_args(hint)[:1])
+        default = inspect.Parameter.empty if declared.default is MISSING else None
     return inspect.Parameter(
         declared.name,
         inspect.Parameter.KEYWORD_ONLY,

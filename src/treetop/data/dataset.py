@@ -57,6 +57,17 @@ class Split:
         kind = "texts" if self.texts is not None else f"rows of {self.X.shape[1]:,} features"  # type: ignore[union-attr]
         return f"Split({len(self):,} {kind}{'' if self.has_labels else ', no labels'})"
 
+    def rows(self, rows: np.ndarray) -> Split:
+        """The documents of these row numbers."""
+
+        def selected(kind: str) -> Any:
+            values = getattr(self, kind)
+            if values is None:
+                return None
+            return values[rows] if sp.issparse(values) else [values[row] for row in rows.tolist()]
+
+        return Split(**{kind: selected(kind) for kind in vars(self)})
+
     def named_labels(self, names: Sequence[str] | None) -> list[list[str]]:
         """Labels as lists of names; columns of a matrix without `names` are named by their numbers."""
         if self.labels is not None:

@@ -131,7 +131,7 @@ def check_shape(shape: tuple[int, int], stored: int) -> None:
 
 def check_indices(name: str, indices: np.ndarray, below: int) -> None:
     """Raise unless all indices are at least 0 and below a bound."""
-    if indices.size and not (0 <= int(indices.min()) and int(indices.max()) < below):
+    if indices.size and not (int(indices.min()) >= 0 and int(indices.max()) < below):
         raise ValueError(f"{name} holds a number that is not from 0 to {below - 1:,}")
 
 

@@ -17,6 +17,7 @@ from treetop.features.words.views import views_of
 from treetop.kernels.warming import warm_up
 from treetop.labels.tree import Tree
 from treetop.model.model import Model
+from treetop.model.seen import Watched, hashes_of_rows
 from treetop.runtime import Runtime
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
@@ -144,7 +145,7 @@ class XRLinear(Learner):
         place: Runtime,
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
-        settings, words, texts = asked, None, None
+        settings, words, texts, watched = asked, None, None, None
         rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if is_text(X):
@@ -154,6 +155,7 @@ class XRLinear(Learner):
                 training.check_count(len(X), Y)
                 X, Y, weights = training.selected(rows, X, Y, weights)
             settings, X = auto.with_ngrams(settings, X)
+            X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
             words, X = fit_tfidf(settings.analysers(), X, place.threads)
@@ -175,4 +177,5 @@ class XRLinear(Learner):
             Y=Y,
             texts=texts,
             runtime=place,
+            hashes=hashes_of_rows(X) if watched is None else watched.hashes,
         )

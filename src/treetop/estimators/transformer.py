@@ -16,6 +16,7 @@ from treetop.features.given import is_text
 from treetop.features.words.views import views_of
 from treetop.kernels.warming import warm_up
 from treetop.model.model import Model
+from treetop.model.seen import hashes_of
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.notebook import reporting
@@ -203,5 +204,6 @@ class XRTransformer(Learner):
             Y=data.Y,
             texts=data.texts,
             runtime=steps.runtime,
+            hashes=hashes_of(data.texts),
             history=steps.history,
         )

@@ -19,6 +19,7 @@ from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
 from treetop.model.predictor import HERE, check_limits
+from treetop.model.seen import SeenDocuments
 from treetop.ranking.blank import without_rows
 from treetop.ranking.pooling import best_of_trees
 from treetop.ranking.ranker import Ranker
@@ -42,7 +43,7 @@ class SavedPart(Protocol):
 
 
 # Optional parts of a model by the name of their field. Each is a file of the model folder.
-OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments}
+OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments, "seen": SeenDocuments}
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class Model:
     label_counts: np.ndarray  # training documents per label, (L,)
     train_documents: int
     documents: KeptDocuments | None = None
+    seen: SeenDocuments | None = None  # hashes of the training documents
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from treetop.features.feature_map import FeatureMap
 from treetop.features.hybrid import Features
 from treetop.model.documents import KeptDocuments
 from treetop.model.model import Model
+from treetop.model.seen import SeenDocuments
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.settings import auto
@@ -30,11 +31,13 @@ def learned_model(
     Y: sp.csr_matrix,
     texts: Sequence[str] | None,
     runtime: Runtime,
+    hashes: Iterable[int],
     history: Sequence[dict[str, Any]] = (),
 ) -> Model:
     """Assemble the model from its rankers and from statistics of the training documents.
 
-    `asked` are the settings as they were passed, `settings` those resolved for the data.
+    `hashes` are those of the documents. `asked` are the settings as they were passed, `settings` those
+    resolved for the data.
     """
     settings = auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes)
     resolved = sorted(n for n, value in vars(settings).items() if value != getattr(asked, n))
@@ -51,5 +54,6 @@ def learned_model(
         label_counts=np.bincount(Y.indices, minlength=Y.shape[1]),
         train_documents=Y.shape[0],
         documents=documents,
+        seen=SeenDocuments.of(hashes),
         history=tuple(history),
     )
