@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.model.model import EnsembleModel
+from treetop.model.ensemble import EnsembleModel
 from treetop.runtime import Runtime
 
 # Encoders compute in float32 here: in bfloat16 a text alone and in a batch differ.

@@ -13,8 +13,8 @@ from treetop.cli.options import (
     ExplainOptions,
     PredictOptions,
     TrainOptions,
-    options_from,
 )
+from treetop.cli.typer_options import options_from
 from treetop.errors import TreetopError
 from treetop.fields import documented, documented_fields, facts_of
 from treetop.serve.options import ServiceOptions

@@ -120,7 +120,7 @@ def test_the_model_says_what_its_scores_are(tmp_path, transform, name, minimum, 
 
 
 def test_an_ensemble_says_what_its_scores_are(model_folder):
-    from treetop.model.model import EnsembleModel
+    from treetop.model.ensemble import EnsembleModel
     from treetop.serve.score_info import score_info
 
     member = Served(model_folder, RUNTIME).model
@@ -163,7 +163,7 @@ def test_the_openapi_schema_has_conventional_names(client):
 
 
 def test_an_explanation_matches_its_schema(client, model_folder):
-    from treetop.serve.schemas import ExplainResponse
+    from treetop.serve.responses import ExplainResponse
 
     answer = client.post("/v1/explain", json={"text": "apple pear boat", "labels": ["fruit", "sky"]})
     model = treetop.load(str(model_folder))

@@ -9,7 +9,8 @@ import typer
 
 from treetop.cli.completion import complete_dataset
 from treetop.cli.console import Console
-from treetop.cli.options import ConvertOptions, InspectOptions, options_from
+from treetop.cli.options import ConvertOptions, InspectOptions
+from treetop.cli.typer_options import options_from
 from treetop.cli.usage import HelpGroup, JsonOption, command
 
 data_app = typer.Typer(

@@ -20,7 +20,8 @@ from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
 from treetop.model.compress import compress, folder_bytes, parse_size
 from treetop.model.folder import read_model, write_model
-from treetop.model.model import Model, Predictor
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
 from treetop.runtime.files import replacing_file
 from treetop.runtime.progress import Reporter

@@ -22,9 +22,9 @@ from treetop.cli.options import (
     ExplainOptions,
     PredictOptions,
     TrainOptions,
-    options_from,
 )
 from treetop.cli.running import run_app
+from treetop.cli.typer_options import options_from
 from treetop.cli.usage import CONTEXT, HelpGroup, JsonOption, Quiet, Verbose, command, with_verbosity
 from treetop.runtime.extras import namesake_warning, require
 from treetop.runtime.scipy_first import import_scipy

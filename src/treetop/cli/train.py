@@ -2,102 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from pathlib import Path
 from typing import Any
 
 import treetop
 from treetop.cli.console import Console, shell_command
+from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
 from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
 from treetop.cli.options import TrainOptions
 from treetop.cli.paths import check_data, check_model, check_split_has_labels, read_data
+from treetop.cli.runs import discard_unstarted, run_folder, run_options
 from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
-from treetop.features.encoders.opening import is_exported, is_word_vectors
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
-from treetop.ranking.combining import COMBINE
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
-from treetop.settings import presets
-from treetop.settings.making import PARAMETERS, check_parameters
-from treetop.settings.names import ELSEWHERE, renamed
-from treetop.settings.notation import parse_assignment
-from treetop.training.run import FACTS, check_run, is_own
-
-LINEAR, TRANSFORMER = "xr-linear", "xr-transformer"
-Settings = dict[str, Any]
-
-
-def model_kind(options: TrainOptions) -> str:
-    """The kind of model: ``--model``, else the preset's, else xr-linear."""
-    kind = options.model or (presets.kind_of(options.preset) if options.preset else LINEAR)
-    if kind not in PARAMETERS:
-        raise TreetopError(
-            f"unknown model {kind!r}: choose one of {', '.join(PARAMETERS)}; "
-            "the name of an encoder goes to --encoder"
-        )
-    return kind
-
-
-def model_settings(options: TrainOptions, kind: str) -> Settings:
-    """The settings of the preset, changed by ``--encoder`` and then by ``--set``."""
-    chosen = presets.settings_of(options.preset, kind) if options.preset else {}
-    if options.encoder is not None:
-        if kind != TRANSFORMER:
-            raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")
-        chosen["encoder"] = options.encoder
-    return {**chosen, **parse_assignments(options.assignments)}
-
-
-def parse_assignments(assignments: tuple[str, ...]) -> Settings:
-    """Settings from ``NAME=VALUE`` strings, under the names that are current."""
-    return renamed(dict(map(parse_assignment, assignments)))
-
-
-def variants(options: TrainOptions, kind: str) -> tuple[list[Settings], str]:
-    """The settings of each model to train, all checked, and how the models are combined."""
-    common, combine = model_settings(options, kind), "average"
-    changes: list[Settings] = [{}]
-    if options.combine not in (None, *COMBINE):
-        raise TreetopError(f"--combine {options.combine}: choose one of {', '.join(COMBINE)}")
-    if options.ensemble and (options.member or options.encoder):
-        raise TreetopError(
-            "--ensemble takes the members from the preset: leave out --member, --encoder"
-        )
-    if options.ensemble:
-        if options.preset is None:
-            raise TreetopError("--ensemble takes the members from a preset: give --preset or --member")
-        changes, combine = presets.ensemble_of(options.preset)
-    elif options.member:
-        changes = [parse_assignments(tuple(member.split(","))) for member in options.member]
-    members = [{**common, **change} for change in changes]
-    for settings in members:
-        check_setting_names(kind, settings)
-        check_parameters(kind, settings)
-    return members, options.combine or combine
-
-
-def check_setting_names(kind: str, settings: Settings) -> None:
-    """Raise a `TreetopError` for a setting that only the other kind of model has."""
-    own, other = PARAMETERS[kind].defaults, PARAMETERS[TRANSFORMER].defaults
-    for name in settings:
-        meant = name if name in other else ELSEWHERE.get(name)
-        if name not in own and meant in other and meant not in own:
-            raise TreetopError(
-                f"unknown setting {name!r}: {meant!r} is a setting of xr-transformer: "
-                "add --model xr-transformer, or leave it out"
-            )
-
-
-def encoders_for_torch(kind: str, members: list[Settings]) -> set[str]:
-    """The names of the encoders that the members need torch for."""
-    if kind != TRANSFORMER:
-        return set()
-    default = PARAMETERS[TRANSFORMER].defaults["encoder"]
-    names = {str(settings.get("encoder", default)) for settings in members}
-    return {name for name in names if not (is_word_vectors(name) or is_exported(name))}
+from treetop.training.run import FACTS, check_run
 
 
 def train_model(options: TrainOptions, console: Console | None = None) -> None:
@@ -201,45 +123,6 @@ def print_summary(options: TrainOptions, summary: Settings, console: Console) ->
     console.message("\nNext:")
     for step, about in steps.items():
         console.message(f"  {step.ljust(width)}  # {about}")
-
-
-def run_folder(output: Path, number: int) -> Path:
-    """Where the run of a model is kept during training and afterwards."""
-    return output.with_name(f"{output.name}.run") / f"member-{number}"
-
-
-def discard_unstarted(runs: list[Path]) -> None:
-    """Delete runs in which no encoder has been trained, so that the corrected command needs no option.
-
-    A misspelt encoder, for instance, is noticed when the folder of the run exists already.
-    """
-    for run in filter(Path.is_dir, runs):
-        files = list(run.iterdir())
-        started = any(file.name.startswith(("level-", "checkpoint")) for file in files)
-        if all(map(is_own, files)) and not started:
-            shutil.rmtree(run)
-            if not any(run.parent.iterdir()):
-                run.parent.rmdir()
-
-
-def run_options(options: TrainOptions, kind: str, dataset: Dataset, number: int) -> Settings:
-    """Arguments that only `XRTransformer.fit` takes: its run and the validation split."""
-    if kind != TRANSFORMER:
-        return {}
-    arguments: Settings = {
-        "run": run_folder(options.output, number),
-        "resume": options.resume,
-        "overwrite": options.overwrite,
-    }
-    held_out = dataset.splits.get(options.validation)
-    if held_out is not None and held_out.texts is not None and held_out.has_labels:
-        arguments["validation"] = (held_out.texts, held_out.given_labels)
-    elif options.validation not in ("dev", "none"):
-        raise TreetopError(
-            f"the data has no split {options.validation!r} with labels to validate on: "
-            "leave out --validation, or give another split"
-        )
-    return arguments
 
 
 def fit(

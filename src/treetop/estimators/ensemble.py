@@ -9,7 +9,8 @@ from treetop.base import FittedMixin
 from treetop.errors import TreetopError
 from treetop.estimators.linear import XRLinear
 from treetop.estimators.transformer import XRTransformer
-from treetop.model.model import EnsembleModel, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.predictor import Predictor
 from treetop.ranking.combining import COMBINE
 from treetop.runtime import Runtime
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Self, cast
 
 from treetop.base import FittedMixin
-from treetop.model.model import Model, Predictor
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.parameters import ParametersMixin
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime

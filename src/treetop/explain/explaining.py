@@ -17,9 +17,11 @@ from treetop.explain.contributions import Contributions, Gram
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path
 from treetop.features.hybrid import Features
 from treetop.features.words.tfidf import Tfidf
-from treetop.kernels import search
+from treetop.kernels import transforms
 from treetop.labels.alignment import columns_of
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import score_kind
@@ -140,7 +142,7 @@ def paths_of(member: Member, label: int) -> list[TracedPath]:
     for ranker, beams in zip(model.rankers, member.beams, strict=True):
         steps = path_to(ranker, X, label)
         transform = ranker.settings.score_transform
-        counted = steps[-1:] if score_kind(transform).combine == search.LAST else steps
+        counted = steps[-1:] if score_kind(transform).combine == transforms.LAST else steps
         path = Path(
             score=score_of(steps, ranker),
             reached=X.blank is None and is_reached(steps, beams),  # a blank text gets no labels

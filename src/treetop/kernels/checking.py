@@ -3,7 +3,7 @@
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, i4, i8, kernel
-from treetop.kernels.search import WIDTH
+from treetop.kernels.products import WIDTH
 
 FINE, ROW_FALLS, WRONG_CLUSTER, WRONG_PLACE, WRONG_CHILD, NOT_FINITE = range(6)
 # The bits of an exponent of a float32; all are set in infinity and NaN.

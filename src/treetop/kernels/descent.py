@@ -8,155 +8,20 @@ For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and it
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
 from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
 from treetop.kernels.bisection import next_random
+from treetop.kernels.clusters import ClusterDocuments, ClusterTargets, gather, set_targets
 from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
+from treetop.kernels.losses import dual_step
 from treetop.kernels.pruning import prune
 
-SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
-NEWTON_STEPS = 12
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
 ROWS_BETWEEN_LOOKS = 4096
 # The length of a tuple is part of its type: a function compiled for it knows the vectors' width.
 FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
-
-
-class ClusterDocuments(NamedTuple):
-    """The documents that a cluster is trained on."""
-
-    indptr: np.ndarray  # sparse half: of the documents at `rows` alone if `own`, else of all
-    indices: np.ndarray
-    data: np.ndarray
-    own: bool
-    rows: np.ndarray
-    dense: np.ndarray  # these three: of all documents
-    norms: np.ndarray
-    weights: np.ndarray
-
-
-class ClusterTargets(NamedTuple):
-    """Signs and costs of each document's labels, see `set_targets`."""
-
-    slots: np.ndarray
-    signs: np.ndarray
-    costs: np.ndarray
-
-
-@helper
-def logistic_dual(gradient, alpha, cost, norm):
-    """The z in (0, cost) with  norm (z - alpha) + gradient + log(z / (cost - z)) = 0.
-
-    With z = cost·sigmoid(t) the left side grows in t with a slope of at least 1: Newton's method
-    inside a shrinking bracket.
-    """
-    low = -gradient - norm * (cost - alpha)
-    high = -gradient + norm * alpha
-    t = min(max(np.float32(0.0), low), high)
-    for _ in range(NEWTON_STEPS):
-        share = np.float32(1.0) / (np.float32(1.0) + np.exp(-t))
-        value = norm * (cost * share - alpha) + gradient + t
-        if value > 0:
-            high = t
-        else:
-            low = t
-        slope = norm * cost * share * (np.float32(1.0) - share) + np.float32(1.0)
-        following = t - value / slope
-        if following <= low or following >= high:
-            following = np.float32(0.5) * (low + high)
-        if abs(following - t) < 1e-5:
-            break
-        t = following
-    return cost / (np.float32(1.0) + np.exp(-t))
-
-
-@helper
-def dual_step(loss, scores, beta, row, signs, costs, slot, weight, norm, delta):
-    """Move each label's dual variable of a document to its optimum.
-
-    `weight` multiplies the document's costs. Returns the largest (projected) gradient over the labels.
-    """
-    largest = np.float32(0.0)
-    if loss == LOGISTIC:
-        for lane in range(beta.shape[1]):
-            sign, before = signs[slot, lane], beta[row, lane]
-            gradient = sign * scores[0, lane]
-            alpha = logistic_dual(gradient, before * sign, weight * costs[slot, lane], norm)
-            delta[0, lane] = alpha * sign - before
-            largest = max(largest, abs(delta[0, lane]) * norm)
-        return largest
-    # The squared hinge adds 1/(2c) to the diagonal; the hinge bounds the variable by c instead.
-    squared = np.float32(1.0 if loss == SQUARED_HINGE else 0.0)
-    for lane in range(beta.shape[1]):
-        sign, cost, before = signs[slot, lane], weight * costs[slot, lane], beta[row, lane]
-        diagonal = squared * np.float32(0.5) / cost
-        curvature = max(norm + diagonal, np.float32(1e-12))
-        gradient = sign * scores[0, lane] - np.float32(1.0) + sign * before * diagonal
-        alpha = max(sign * before - gradient / curvature, np.float32(0.0))
-        alpha = min(alpha, cost + squared * np.float32(1e30))
-        delta[0, lane] = alpha * sign - before
-        largest = max(largest, abs(delta[0, lane]) * curvature)
-    return largest
-
-
-@helper
-def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices, out_data):
-    """Copy `rows` with their features numbered anew in the order of first occurrence.
-
-    `numbers` is -1 everywhere, and again afterwards. Returns how many different features there are.
-    """
-    count = 0
-    place = 0
-    for at in range(rows.size):
-        row = rows[at]
-        for source in range(indptr[row], indptr[row + 1]):
-            feature = indices[source]
-            number = numbers[feature]
-            if number < 0:
-                number = count
-                numbers[feature] = number
-                features[count] = feature
-                count += 1
-            out_indices[place] = number
-            out_data[place] = data[source]
-            place += 1
-        out_ptr[at + 1] = place
-    for number in range(count):
-        numbers[features[number]] = -1
-    return count
-
-
-@helper
-def set_targets(
-    children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
-):
-    """Signs and costs of the documents that are positive for some of `children`.
-
-    `slots` says for each document which row of `signs` and `costs` is its own; row 0 is that of all
-    documents without a positive label here. Returns the number of rows in use.
-    """
-    used = 1
-    for row in range(slots.size):
-        slots[row] = 0
-    first, last = children
-    for child in range(first, last):
-        for at in range(positive_ptr[child], positive_ptr[child + 1]):
-            row = row_of[positive_rows[at]]
-            if row >= rows.size or rows[row] != positive_rows[at]:
-                continue  # a positive that the shortlist missed
-            if slots[row] == 0:
-                slots[row] = used
-                for lane in range(signs.shape[1]):
-                    signs[used, lane] = signs[0, lane]
-                    costs[used, lane] = costs[0, lane]
-                used += 1
-            signs[slots[row], child - first] = 1.0
-            costs[slots[row], child - first] = positive_costs[at]
-    return used
 
 
 @helper

@@ -4,7 +4,7 @@ import numpy as np
 
 from treetop.kernels import array, const, f4, i4, i8, kernel, void
 from treetop.kernels.products import WIDTH, seek
-from treetop.kernels.search import row_types
+from treetop.kernels.weights import row_types
 
 
 @kernel(void(*row_types, const(i4), i8, i8, array(f4)), use=None)

@@ -1,127 +1,24 @@
 """Beam search from the root to the labels, one document at a time.
 
-SearchWeights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
+Weights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
 and for each the children and values, or a full vector of values where most children have one.
 A document's features are looked up once for the whole search; what a level needs of a row follows
 what the level above needed. Nodes are numbered through all levels; the children of node n are the
 cluster n + 1, and cluster 0 is the root's.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
-from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i4, i8, kernel, u1, void
+from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, kernel, u1, void
+from treetop.kernels.beams import Beam, keep_best, mark_candidates, sort_beam
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.products import WIDTH, add_weights, find_weights, score_dense
+from treetop.kernels.transforms import ADD, transform
+from treetop.kernels.weights import DocumentRows, SearchWeights, weight_types
 
-HINGE, SIGMOID, IDENTITY, ORDERED = 0, 1, 2, 3
-# The most that ranking the scores beyond the margin may change a score.
-ORDER = np.float32(1e-3)
-ADD, LAST = 0, 1
-# Types of weights by feature: pointers, rows, pairs, their values, full vectors; then of all weights.
-row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
-weight_types = (*row_types, const(f4), const(f4), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
 start_types = (const(i8), const(i8), const(f4))
 result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
-
-
-@helper
-def transform(score, kind, power):
-    """The logarithm of what a score is worth (for IDENTITY the score itself)."""
-    if kind in (HINGE, ORDERED):
-        gap = max(np.float32(1.0) - score, np.float32(0.0))
-        worth = gap
-        for _ in range(power - 1):
-            worth *= gap
-        if kind == ORDERED:
-            worth += ORDER / max(score, np.float32(1.0))
-        return -worth
-    if kind == SIGMOID:
-        if score > 0:
-            return -np.log1p(np.exp(-score))
-        return score - np.log1p(np.exp(score))
-    return score
-
-
-@helper
-def keep_best(node, score, best_nodes, best_scores, count, width):
-    """Insert into a list of at most `width`, best first, ties to the lower node; new length."""
-    if count == width:
-        if width == 0 or score <= best_scores[count - 1]:
-            return count
-        count -= 1
-    place = count
-    while place > 0 and best_scores[place - 1] < score:
-        best_scores[place] = best_scores[place - 1]
-        best_nodes[place] = best_nodes[place - 1]
-        place -= 1
-    best_scores[place] = score
-    best_nodes[place] = node
-    return count + 1
-
-
-@helper
-def sort_beam(nodes, scores, count):
-    """Ascending by node: insertion sort."""
-    for at in range(1, count):
-        node, score, place = nodes[at], scores[at], at
-        while place > 0 and nodes[place - 1] > node:
-            nodes[place], scores[place] = nodes[place - 1], scores[place - 1]
-            place -= 1
-        nodes[place], scores[place] = node, score
-
-
-@helper
-def mark_candidates(candidates, start, end, parent_of, visited, mark):
-    """Mark a document's candidate nodes and all nodes above them."""
-    for at in range(start, end):
-        node = candidates[at]
-        while node >= 0 and visited[node] != mark:
-            visited[node] = mark
-            node = parent_of[node]
-
-
-class DocumentRows(NamedTuple):
-    """Rows of both halves."""
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    data: np.ndarray
-    dense: np.ndarray
-
-
-class SearchWeights(NamedTuple):
-    """All weights, and the tree they belong to: see `weight_types`."""
-
-    row_ptr: np.ndarray
-    rows: np.ndarray
-    pairs: np.ndarray
-    pair_values: np.ndarray
-    full: np.ndarray
-    dense: np.ndarray
-    biases: np.ndarray
-    child_ptr: np.ndarray
-    level_ptr: np.ndarray
-
-
-class Beam(NamedTuple):
-    """Nodes reached, the scores of their children, and what the document's features hit."""
-
-    nodes: np.ndarray
-    scores: np.ndarray
-    best_nodes: np.ndarray
-    best_scores: np.ndarray
-    clusters: np.ndarray
-    counts: np.ndarray
-    raw: np.ndarray
-    beam_of: np.ndarray
-    places: np.ndarray
-    ends: np.ndarray
-    hit_entry: np.ndarray
-    hit_at: np.ndarray
-    hit_x: np.ndarray
 
 
 @helper

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.model.model import Model, Predictor
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.ranking.packing import BYTES, STORAGES, cells_of, largest_within, weights_from
 from treetop.runtime import Runtime
 

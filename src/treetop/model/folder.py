@@ -18,8 +18,10 @@ from treetop.labels.tree import Tree
 from treetop.labels.types import parsed_names
 from treetop.model import layout
 from treetop.model.card import card
+from treetop.model.ensemble import EnsembleModel
 from treetop.model.facts import EnsembleFacts, ModelFacts, read_history
-from treetop.model.model import OPTIONAL_PARTS, EnsembleModel, Model, Predictor
+from treetop.model.model import OPTIONAL_PARTS, Model
+from treetop.model.predictor import Predictor
 from treetop.ranking.checking import check_weights
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker

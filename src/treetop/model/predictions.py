@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, SupportsIndex, overload
 
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.labels.types import plain_label
 from treetop.runtime.tables import html_table
 
@@ -98,3 +100,10 @@ def named_predictions(
         least = float(np.float32(threshold))
         rows = ([pair for pair in row if pair[1] >= least] for row in rows)
     return Predictions(map(Prediction, rows))
+
+
+def check_threshold(threshold: float | None) -> None:
+    """Raise unless a threshold is a number."""
+    is_number = isinstance(threshold, Real) and not isinstance(threshold, bool)
+    if threshold is not None and (not is_number or threshold != threshold):
+        raise TreetopError(f"threshold is {threshold!r}: give a number, the minimum score of a label")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from html import escape
 
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.runtime.tables import html_table, readable_bytes
 
 

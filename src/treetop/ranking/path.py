@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from treetop.features.hybrid import Features
-from treetop.kernels import lookup, search
+from treetop.kernels import lookup, transforms
 from treetop.ranking.beam import SearchPlan, beam_search
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import ScoreKind, score_kind
@@ -79,11 +79,11 @@ def weights_at(weights: Weights, features: np.ndarray, cluster: int, child: int)
 
 def worth_of(raw: float, kind: ScoreKind) -> float:
     """Apply the score transform: returns the factor, the summand or, for identity, the raw score."""
-    if kind.kind in (search.HINGE, search.ORDERED):
+    if kind.kind in (transforms.HINGE, transforms.ORDERED):
         log = -(max(1.0 - raw, 0.0) ** kind.power)
-        if kind.kind == search.ORDERED:
-            log -= float(search.ORDER) / max(raw, 1.0)
-    elif kind.kind == search.SIGMOID:
+        if kind.kind == transforms.ORDERED:
+            log -= float(transforms.ORDER) / max(raw, 1.0)
+    elif kind.kind == transforms.SIGMOID:
         log = -float(np.logaddexp(0.0, -raw))
     else:
         return raw
@@ -94,6 +94,6 @@ def score_of(steps: list[Step], ranker: Ranker) -> float:
     """Return the score that beam search gives to the label if it reaches it."""
     kind = score_kind(ranker.settings.score_transform)
     worths = [step.worth for step in steps]
-    if kind.combine == search.LAST:
+    if kind.combine == transforms.LAST:
         return worths[-1]
     return float(np.prod(worths)) if kind.exponentiate else float(np.sum(worths))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.kernels import search
+from treetop.kernels import transforms
 from treetop.settings.schema import SCORE_TRANSFORMS
 
 
@@ -39,10 +39,10 @@ def score_kind(name: str) -> ScoreKind:
     log = name.startswith("log-")
     base = name.removeprefix("log-")
     if match := re.fullmatch(r"l([1-9])-(hinge|ordered)", base):
-        kind = search.HINGE if match[2] == "hinge" else search.ORDERED
-        return ScoreKind(kind, int(match[1]), search.ADD, not log)
+        kind = transforms.HINGE if match[2] == "hinge" else transforms.ORDERED
+        return ScoreKind(kind, int(match[1]), transforms.ADD, not log)
     if base == "sigmoid":
-        return ScoreKind(search.SIGMOID, 1, search.ADD, not log)
+        return ScoreKind(transforms.SIGMOID, 1, transforms.ADD, not log)
     if name == "identity":
-        return ScoreKind(search.IDENTITY, 1, search.LAST, False)
+        return ScoreKind(transforms.IDENTITY, 1, transforms.LAST, False)
     raise TreetopError(f"unknown score transform {name!r}: choose one of {', '.join(SCORE_TRANSFORMS)}")

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.features.hybrid import Features
-from treetop.kernels import descent
+from treetop.kernels import descent, losses
 from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
@@ -18,9 +18,9 @@ from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
 LOSSES = {
-    "squared-hinge": descent.SQUARED_HINGE,
-    "hinge": descent.HINGE,
-    "logistic": descent.LOGISTIC,
+    "squared-hinge": losses.SQUARED_HINGE,
+    "hinge": losses.HINGE,
+    "logistic": losses.LOGISTIC,
 }
 
 # Maximum size of a task in features times blocks of 16 labels: about 128 MB of weights.

@@ -10,7 +10,7 @@ from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from treetop.serve.errors import MAX_LABELS, RequestError
-from treetop.serve.schemas import LabelName, PredictRequest, Text
+from treetop.serve.requests import LabelName, PredictRequest, Text
 from treetop.serve.worker import Worker
 
 MAX_DOCUMENTS = 32

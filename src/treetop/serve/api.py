@@ -18,15 +18,13 @@ from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.errors import MAX_EXPLAINED, MAX_LABELS, RequestError, internal_error
 from treetop.serve.guard import Guard
-from treetop.serve.schemas import (
+from treetop.serve.requests import ExplainRequest, FeedbackRequest, PredictRequest
+from treetop.serve.responses import (
     DoneResponse,
     ErrorResponse,
-    ExplainRequest,
     ExplainResponse,
-    FeedbackRequest,
     LabelsResponse,
     ModelInfo,
-    PredictRequest,
     PredictResponse,
 )
 from treetop.serve.score_info import score_info

@@ -19,7 +19,7 @@ from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
 from treetop.serve.features import feature_count, to_matrix
 from treetop.serve.label_search import LabelSearch
-from treetop.serve.schemas import Document, SparseRow
+from treetop.serve.requests import Document, SparseRow
 
 
 @dataclass(frozen=True)

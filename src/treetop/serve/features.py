@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 from treetop.serve.errors import RequestError
-from treetop.serve.schemas import Document, SparseRow
+from treetop.serve.requests import Document, SparseRow
 
 LARGEST = float(np.finfo(np.float32).max)
 

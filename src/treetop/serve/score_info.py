@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, cast
 
-from treetop.model.model import EnsembleModel, Model, Predictor
+from treetop.model.ensemble import EnsembleModel
+from treetop.model.model import Model
+from treetop.model.predictor import Predictor
 
 COMBINED = {
     "rank": "Weighted mean of 1 / rank over the members of the ensemble.",

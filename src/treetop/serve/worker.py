@@ -18,7 +18,7 @@ from treetop.serve.features import check_inputs
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
-from treetop.serve.schemas import Document, PredictRequest
+from treetop.serve.requests import Document, PredictRequest
 
 log = logging.getLogger("treetop.serve")
 # Maximum number of texts per batch. With an encoder, larger batches only make each text wait longer.

@@ -1,0 +1,64 @@
+"""Losses of the rankers: the optimum of one dual variable with all others fixed."""
+
+import numpy as np
+
+from treetop.kernels import helper
+
+SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
+NEWTON_STEPS = 12
+
+
+@helper
+def logistic_dual(gradient, alpha, cost, norm):
+    """The z in (0, cost) with  norm (z - alpha) + gradient + log(z / (cost - z)) = 0.
+
+    With z = cost·sigmoid(t) the left side grows in t with a slope of at least 1: Newton's method
+    inside a shrinking bracket.
+    """
+    low = -gradient - norm * (cost - alpha)
+    high = -gradient + norm * alpha
+    t = min(max(np.float32(0.0), low), high)
+    for _ in range(NEWTON_STEPS):
+        share = np.float32(1.0) / (np.float32(1.0) + np.exp(-t))
+        value = norm * (cost * share - alpha) + gradient + t
+        if value > 0:
+            high = t
+        else:
+            low = t
+        slope = norm * cost * share * (np.float32(1.0) - share) + np.float32(1.0)
+        following = t - value / slope
+        if following <= low or following >= high:
+            following = np.float32(0.5) * (low + high)
+        if abs(following - t) < 1e-5:
+            break
+        t = following
+    return cost / (np.float32(1.0) + np.exp(-t))
+
+
+@helper
+def dual_step(loss, scores, beta, row, signs, costs, slot, weight, norm, delta):
+    """Move each label's dual variable of a document to its optimum.
+
+    `weight` multiplies the document's costs. Returns the largest (projected) gradient over the labels.
+    """
+    largest = np.float32(0.0)
+    if loss == LOGISTIC:
+        for lane in range(beta.shape[1]):
+            sign, before = signs[slot, lane], beta[row, lane]
+            gradient = sign * scores[0, lane]
+            alpha = logistic_dual(gradient, before * sign, weight * costs[slot, lane], norm)
+            delta[0, lane] = alpha * sign - before
+            largest = max(largest, abs(delta[0, lane]) * norm)
+        return largest
+    # The squared hinge adds 1/(2c) to the diagonal; the hinge bounds the variable by c instead.
+    squared = np.float32(1.0 if loss == SQUARED_HINGE else 0.0)
+    for lane in range(beta.shape[1]):
+        sign, cost, before = signs[slot, lane], weight * costs[slot, lane], beta[row, lane]
+        diagonal = squared * np.float32(0.5) / cost
+        curvature = max(norm + diagonal, np.float32(1e-12))
+        gradient = sign * scores[0, lane] - np.float32(1.0) + sign * before * diagonal
+        alpha = max(sign * before - gradient / curvature, np.float32(0.0))
+        alpha = min(alpha, cost + squared * np.float32(1e30))
+        delta[0, lane] = alpha * sign - before
+        largest = max(largest, abs(delta[0, lane]) * curvature)
+    return largest

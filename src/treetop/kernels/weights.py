@@ -1,0 +1,34 @@
+"""Weights by feature as a search reads them, and the rows of its documents."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treetop.kernels import const, f4, i4, i8
+
+# Types of weights by feature: pointers, rows, pairs, their values, full vectors; then of all weights.
+row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
+weight_types = (*row_types, const(f4), const(f4), const(i8), const(i8))
+
+
+class DocumentRows(NamedTuple):
+    """Rows of both halves."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    data: np.ndarray
+    dense: np.ndarray
+
+
+class SearchWeights(NamedTuple):
+    """All weights, and the tree they belong to: see `weight_types`."""
+
+    row_ptr: np.ndarray
+    rows: np.ndarray
+    pairs: np.ndarray
+    pair_values: np.ndarray
+    full: np.ndarray
+    dense: np.ndarray
+    biases: np.ndarray
+    child_ptr: np.ndarray
+    level_ptr: np.ndarray
