@@ -91,7 +91,7 @@ class Server:
         verify = (
             self.trusted if self.trusted is True else ssl.create_default_context(cafile=self.trusted)
         )
-        self.client = httpx.Client(base_url=self.address, timeout=20, verify=verify)
+        self.client = httpx.Client(base_url=self.address, timeout=60, verify=verify)
         if self.address.startswith("http"):
             self.wait_until_ready()
 
@@ -99,11 +99,11 @@ class Server:
         with suppress(ValueError):  # the pipe is closed with the process
             self.log.extend(self.process.stderr)
 
-    def wait_until_ready(self, seconds=20):
+    def wait_until_ready(self, seconds=60):
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:
-                if self.client.get("/readyz", timeout=2).status_code == 200:
+                if self.client.get("/readyz", timeout=10).status_code == 200:
                     return
             except httpx.HTTPError:
                 pass
@@ -120,7 +120,7 @@ class Server:
         self.client.close()
         try:
             self.process.send_signal(how)
-            return self.process.wait(20)
+            return self.process.wait(60)
         finally:
             end(self.process)
 
@@ -166,6 +166,7 @@ def browser():
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     names = ("chromium", "chromium-browser", "google-chrome")
     program = next(filter(None, map(shutil.which, names)), None)
+    playwright.expect.set_options(timeout=30_000)  # the machine may be busy
     with playwright.sync_playwright() as driver:
         try:
             browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-import time
 
 import numpy as np
 import pytest
@@ -206,16 +205,21 @@ def test_error_messages_of_the_server_are_shown(page):
 
 
 def test_a_slow_response_is_announced_and_an_outdated_one_is_ignored(page):
-    def slow(route):
-        if "slow" in route.request.post_data:
-            time.sleep(1.5)
-        route.continue_()
+    held = []
 
-    page.route("**/v1/predict", slow)
+    def hold_slow(route):
+        if "slow" in route.request.post_data:
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/predict", hold_slow)
     page.fill("#text", "slow boat harbour")
     expect(page.locator("#state")).to_have_text("Waiting for the server…")
     page.fill("#text", "apple pear plum")
     expect(labels(page).first.locator("b")).to_have_text("fruit")
+    for route in held:
+        route.continue_()
     page.wait_for_timeout(500)
     expect(labels(page).first.locator("b")).to_have_text("fruit")
 

