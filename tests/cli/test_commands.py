@@ -117,7 +117,10 @@ def test_what_json_says(output_of):
     assert inspected["splits"]["train"]["mean_labels_per_document"] == 3.0
     compressed = json.loads(output_of("compress model -o small --data data --json").out)
     assert compressed["after"]["bytes"] < compressed["before"]["bytes"]
-    assert compressed["before"]["P@1"] == json.loads(output_of("evaluate model data --allow-training-data --json").out)["P@1"]
+    assert (
+        compressed["before"]["P@1"]
+        == json.loads(output_of("evaluate model data --allow-training-data --json").out)["P@1"]
+    )
     (beam,) = json.loads(output_of("settings beam --json").out)["settings"]
     assert (beam["name"], beam["default"]) == ("beam", 10)
     assert beam["models"] == ["xr-linear", "xr-transformer"]

@@ -214,7 +214,7 @@ def test_a_registered_metric_appears_everywhere(new_metric, model, tmp_path, cap
     (tmp_path / "test.txt").write_text("red apple\nblue sky\n")
     (tmp_path / "test.labels").write_text("red\tfruit\nblue\n")
     model.save(tmp_path / "model")
-    evaluate_model(EvaluateOptions(tmp_path / "model", tmp_path, keep=True))
+    evaluate_model(EvaluateOptions(tmp_path / "model", tmp_path, keep=True, allow_training_data=True))
     table = capsys.readouterr().out
     assert re.search(r"^true labels +1\.00 +1\.50 +1\.50 +1\.50$", table, re.MULTILINE)
     assert "| hits@3 | 1.50 |" in (tmp_path / "model" / "README.md").read_text("utf-8")

@@ -37,7 +37,7 @@ class Incoming:
     delimiter: str | None = None
 
 
-def read_documents(
+def read_incoming(
     source: str, options: ReadOptions, split: str | None, model: Predictor, report: Reporter
 ) -> Incoming:
     """Read what is to be labelled: standard input or text lines as a stream, anything else whole."""
@@ -104,7 +104,7 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     check_kind(model, split.texts is not None)
     if split.X is None or form != libsvm.NAME:
         return split
-    width = feature_count(model)
+    width = column_count(model)
     unknown = max(0, split.X.shape[1] - width)
     if unknown:
         report.note(f"features from {width:,} on are left out: the model was trained without them")
@@ -123,7 +123,7 @@ def check_kind(model: Predictor, texts: bool) -> None:
         )
 
 
-def feature_count(model: Any) -> int:
+def column_count(model: Any) -> int:
     """Number of columns of the matrices that a model takes."""
     while hasattr(model, "members"):
         model = model.members[0]

@@ -91,7 +91,7 @@ def check_model_and_data(model: Path, data: Path, command: str) -> None:
     check_data(data)
 
 
-def check_documents(path: Path) -> None:
+def check_readable(path: Path) -> None:
     """Raise a `TreetopError` unless documents can be read from a path: a file, a pipe or data."""
     if path.is_file() or (path.is_dir() and is_data(path)):
         return

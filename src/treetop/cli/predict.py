@@ -12,9 +12,9 @@ from typing import IO, Any
 import treetop
 from treetop.cli import predicted
 from treetop.cli.console import Console
-from treetop.cli.documents import STDIN, Incoming, read_documents
+from treetop.cli.documents import STDIN, Incoming, read_incoming
 from treetop.cli.options import PredictOptions
-from treetop.cli.paths import check_documents, check_model
+from treetop.cli.paths import check_model, check_readable
 from treetop.data.compression import compressed, is_compressed
 from treetop.features.words.tokens import blocks_of_text
 from treetop.runtime.files import STDOUT, replacing_file
@@ -28,20 +28,20 @@ def predict_file(options: PredictOptions, console: Console) -> None:
     """Predict and write block by block, so that lines of any number fit in memory."""
     check_model(options.model)
     if options.file != STDIN:
-        check_documents(Path(options.file))
+        check_readable(Path(options.file))
     # Bars would be drawn between predictions that go to the same terminal.
     output = options.output or STDOUT
     shown = console if output != STDOUT or not sys.stdout.isatty() else Console(-1)
     with shown.progress() as report:
         report.step("loading model")
         estimator = treetop.load(str(options.model))
-        incoming = read_documents(options.file, options, options.split, estimator.model_, report)
+        incoming = read_incoming(options.file, options, options.split, estimator.model_, report)
         header, line = line_maker(options, incoming, estimator.classes_)
         advance = report.step("predicting", block_count(incoming))
         count = 0
         with writing_text(output) as out:
             out.write(header)
-            for block, records in blocks_of(incoming, bool(header)):
+            for block, records in blocks_to_label(incoming, bool(header)):
                 predictions = estimator.predict(block, options.k, beam=options.beam)
                 for record, prediction in zip(records, predictions, strict=True):
                     out.write(line(record, prediction))
@@ -52,8 +52,8 @@ def predict_file(options: PredictOptions, console: Console) -> None:
 
 def line_maker(options: PredictOptions, incoming: Incoming, classes: Any) -> tuple[str, predicted.Line]:
     """The first line of the output, if it has one, and what makes the lines of documents."""
-    form = predicted.format_of(options.output, options.format)
-    columns = predicted.columns_of(incoming.records)
+    form = predicted.output_format(options.output, options.format)
+    columns = predicted.column_names_of(incoming.records)
     if form == "csv":
         if is_lines(incoming):
             columns = [TEXT]
@@ -76,7 +76,7 @@ def block_count(incoming: Incoming) -> int | None:
     )
 
 
-def blocks_of(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+def blocks_to_label(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
     """Yield blocks of documents with their columns; a line is its only column, on request."""
     documents: Any = incoming.documents
     blocks: Iterable[Any]

@@ -16,13 +16,13 @@ FORMATS = ("jsonl", "csv", "tsv")
 SEPARATORS = (";", "|", " / ")
 LABELS, SCORES, PREDICTED = "labels", "scores", "predicted_"
 
-Prediction = Sequence[tuple[Any, float]]
-Record = Mapping[str, Any]
+Labelled = Sequence[tuple[Any, float]]
+Columns = Mapping[str, Any]
 # Makes the line of a document from the columns it came with and its labels.
-Line = Callable[[Record, Prediction], str]
+Line = Callable[[Columns, Labelled], str]
 
 
-def format_of(output: Path | None, asked: str | None) -> str:
+def output_format(output: Path | None, asked: str | None) -> str:
     """The format asked for, else the one that the name of the file says, else JSONL."""
     if asked is not None or output is None:
         return asked or FORMATS[0]
@@ -36,7 +36,7 @@ def delimiter_for(output: Path | None, given: str | None) -> str:
     return given or ","
 
 
-def columns_of(records: Sequence[Record] | None) -> list[str]:
+def column_names_of(records: Sequence[Columns] | None) -> list[str]:
     """Names of all columns, in the order in which they occur."""
     return list(dict.fromkeys(name for record in records or () for name in record))
 
@@ -53,7 +53,7 @@ def json_line(columns: Sequence[str]) -> Line:
     """One JSON object per document: its columns, and the labels with their scores."""
     added = added_column(LABELS, columns)
 
-    def line(record: Record, prediction: Prediction) -> str:
+    def line(record: Columns, prediction: Labelled) -> str:
         labels = [{"label": name, "score": round(score, 6)} for name, score in prediction]
         return as_json({**record, added: labels}) + "\n"
 
@@ -90,7 +90,7 @@ def csv_line(columns: Sequence[str], delimiter: str, classes: Iterable[Any]) -> 
         csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerow(cells)
         return buffer.getvalue()
 
-    def line(record: Record, prediction: Prediction) -> str:
+    def line(record: Columns, prediction: Labelled) -> str:
         labels = [str(name) for name, _ in prediction]
         scores = [f"{score:.6g}" for _, score in prediction]
         # Every label contains a separator somewhere: lists are unambiguous.
@@ -108,6 +108,6 @@ def as_cell(value: Any) -> Any:
     return as_json(value) if isinstance(value, list | tuple | Mapping) else value
 
 
-def tab_line(record: Record, prediction: Prediction) -> str:
+def tab_line(record: Columns, prediction: Labelled) -> str:
     """Names and scores separated by tabs, without anything of the input."""
     return "\t".join(f"{name}\t{score:.6g}" for name, score in prediction) + "\n"

@@ -10,7 +10,7 @@ from treetop.cli.options import SplitOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.data import Split
 from treetop.data.convert import check_absent
-from treetop.data.dividing import write_parts
+from treetop.data.dividing import write_divided
 from treetop.data.partition import partition
 from treetop.errors import TreetopError
 
@@ -33,7 +33,7 @@ def split_dataset(options: SplitOptions, console: Console | None = None) -> None
         shares = {name: share for name, share in shares.items() if share}
         groups = None if options.group_by is None else groups_in(split, options.group_by)
         parts = partition(split, shares, options.seed, groups, options.stratify)
-        written = write_parts(dataset, split, parts, options.target, options.form)
+        written = write_divided(dataset, split, parts, options.target, options.form)
     sizes = ", ".join(f"{name} {rows.size:,}" for name, rows in parts.items())
     console.message(f"{options.target}: {written}; documents: {sizes}")
 

@@ -23,7 +23,7 @@ from treetop.runtime.files import replacing_folder
 DELIMITED = ("csv", "tsv")
 
 
-def write_parts(
+def write_divided(
     dataset: Dataset, split: Split, parts: Mapping[str, np.ndarray], target: Path, form: str | None
 ) -> str:
     """Write the rows of each part as a split of a new folder; return the name of the format.

@@ -21,7 +21,7 @@ from treetop.errors import TreetopError
 ANY_BYTES, GROWTH = 1 << 26, 200
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 COMPRESSED = {"csr": sp.csr_matrix, "csc": sp.csc_matrix}
-Arrays = dict[str, np.ndarray]
+ByName = dict[str, np.ndarray]
 
 
 def load_matrix(path: Path) -> sp.csr_matrix:
@@ -29,7 +29,7 @@ def load_matrix(path: Path) -> sp.csr_matrix:
     if not path.is_file():
         raise TreetopError(f"{path}: missing")
     try:
-        matrix = checked_matrix(read_arrays(path))
+        matrix = checked_matrix(arrays_of_archive(path))
     except MemoryError:
         raise
     except Exception as error:  # zipfile and numpy raise whatever they meet in a damaged file
@@ -41,7 +41,7 @@ def load_matrix(path: Path) -> sp.csr_matrix:
     return matrix
 
 
-def read_arrays(path: Path) -> Arrays:
+def arrays_of_archive(path: Path) -> ByName:
     """Read the arrays of an .npz file that are no longer than the file explains."""
     with zipfile.ZipFile(path) as archive:
         members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
@@ -71,7 +71,7 @@ def read_array(file: IO[bytes], name: str, most: int) -> np.ndarray:
     return np.frombuffer(content, dtype).reshape(shape)
 
 
-def checked_matrix(arrays: Arrays) -> sp.csr_matrix:
+def checked_matrix(arrays: ByName) -> sp.csr_matrix:
     """The matrix in arrays as scipy saves them; every pointer and every index is checked."""
     form = array_of(arrays, "format").item()
     form = form.decode() if isinstance(form, bytes) else str(form)
@@ -101,7 +101,7 @@ def checked_matrix(arrays: Arrays) -> sp.csr_matrix:
 
 
 def array_of(
-    arrays: Arrays, name: str, kinds: str | None = None, dimensions: int | None = None
+    arrays: ByName, name: str, kinds: str | None = None, dimensions: int | None = None
 ) -> np.ndarray:
     """The array of this name if it has one of these kinds of types and this number of dimensions."""
     if name not in arrays:
@@ -114,7 +114,7 @@ def array_of(
     return array
 
 
-def shape_of(arrays: Arrays) -> tuple[int, int]:
+def shape_of(arrays: ByName) -> tuple[int, int]:
     """The declared numbers of rows and columns."""
     shape = array_of(arrays, "shape", "iu", 1).tolist()
     if len(shape) != 2:

@@ -44,7 +44,9 @@ def partition(
     order = shuffled(split, group_of, seed)
     sizes = np.bincount(group_of)
     if stratify:
-        chosen = stratified(label_counts(split, group_of), order, sizes, list(shares.values()))
+        chosen = stratified(
+            label_counts_of_groups(split, group_of), order, sizes, list(shares.values())
+        )
     else:
         chosen = in_order(order, sizes, list(shares.values()))
     parts = {name: np.flatnonzero(chosen[group_of] == at) for at, name in enumerate(shares)}
@@ -97,7 +99,7 @@ def in_order(order: np.ndarray, sizes: np.ndarray, shares: Sequence[float]) -> n
     return chosen
 
 
-def label_counts(split: Split, group_of: np.ndarray) -> sp.csr_matrix:
+def label_counts_of_groups(split: Split, group_of: np.ndarray) -> sp.csr_matrix:
     """The number of documents of each group that have each label: groups x labels."""
     if split.Y is not None:
         Y = sp.csr_matrix(split.Y).astype(bool).astype(np.float64)

@@ -81,12 +81,14 @@ def read_pecos_split(features: Path, labels: Path | None) -> Split:
         texts = list(lines_of(texts_file))
         if len(texts) != Y.shape[0]:
             raise TreetopError(
-                f"{texts_file}: {len(texts)} lines, but its file of labels has {Y.shape[0]} rows"
+                f"{texts_file}: {len(texts)} lines, but Y{features.name[1:]} has {Y.shape[0]} rows"
             )
         return Split(texts, None, None, Y)
     X = load_matrix(features)
     if Y is not None and X.shape[0] != Y.shape[0]:
-        raise TreetopError(f"{features} has {X.shape[0]} rows, but Y{features.name[1:]} has {Y.shape[0]}")
+        raise TreetopError(
+            f"{features} has {X.shape[0]} rows, but Y{features.name[1:]} has {Y.shape[0]}"
+        )
     if not X.shape[0]:
         raise TreetopError(f"{features}: no documents: add at least one")
     return Split(None, None, X, Y)

@@ -23,7 +23,7 @@ from treetop.features.encoders.handle import EncoderHandle
 from treetop.features.encoders.opening import TextEncoder, open_encoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.words.pecos import PecosWords, no_words
-from treetop.interop.pecos_ranker import COSTS, number_in, read_json, read_pecos_ranker, section
+from treetop.interop.pecos_ranker import COSTS, number_of_json, read_json, read_pecos_ranker, section
 from treetop.interop.pecos_words import read_words
 from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
@@ -96,7 +96,7 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
         )
     parameters = inner / "param.json"
     predicting = section(parameters, read_json(parameters), "pred_params")
-    length = number_in(parameters, predicting, "truncate_length", 128)
+    length = number_of_json(parameters, predicting, "truncate_length", 128)
     settings = replace(
         with_ranker(TransformerSettings(), ranker),
         encoder=str(inner / "text_encoder"),

@@ -95,7 +95,10 @@ def read_level(folder: Path) -> PecosLevel:
     score = SCORE_NAMES.get(score, score)
     if score not in SCORE_TRANSFORMS:
         raise TreetopError(f"{path}: unknown post_processor {score!r}")
-    bias, top = number_in(path, param, "bias", -1.0), number_in(path, prediction, "only_topk", 20)
+    bias, top = (
+        number_of_json(path, param, "bias", -1.0),
+        number_of_json(path, prediction, "only_topk", 20),
+    )
     if not 1 <= top < LARGEST or bias > LARGEST:
         raise TreetopError(f"{path}: only_topk must be at least 1, and bias a small number")
     return PecosLevel(W, C, bias, int(top), score)
@@ -109,7 +112,7 @@ def section(path: Path, content: dict[str, Any], name: str) -> dict[str, Any]:
     return value
 
 
-def number_in(path: Path, content: dict[str, Any], name: str, default: float) -> float:
+def number_of_json(path: Path, content: dict[str, Any], name: str, default: float) -> float:
     """A finite number in a JSON object, or the default if it is missing."""
     value = content.get(name, default)
     if type(value) not in (int, float) or not abs(value) < 1e30:
