@@ -16,6 +16,7 @@ from transformer import measure, splits, versions
 
 import treetop
 from treetop.data import open_data
+from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import parse_assignment
@@ -126,7 +127,7 @@ def main():
     parser.add_argument("--hold-out", type=float, default=0.0)
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
-    warm_up()
+    warm_up(common_kernels())
     data = open_data(given.data, None, None)
     whole, split = splits(data, given)
     labels = len({name for line in whole.labels for name in line})

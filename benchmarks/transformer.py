@@ -22,6 +22,7 @@ import numpy as np
 import treetop
 from treetop import metrics
 from treetop.data import Split, open_data
+from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.labels.alignment import align
 from treetop.runtime.progress import TimedReporter
@@ -173,7 +174,7 @@ def main():
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     started = time.perf_counter()
-    warm_up()
+    warm_up(common_kernels())
     print(f"kernels {time.perf_counter() - started:.1f} s", file=sys.stderr)
     started = time.perf_counter()
     data = open_data(given.data, None, None)

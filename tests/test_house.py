@@ -5,8 +5,10 @@ import re
 import tomllib
 from collections import defaultdict
 from dataclasses import fields
+from graphlib import TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 from treetop.settings.schema import TransformerSettings
@@ -77,6 +79,13 @@ def test_the_list_of_files_to_touch_names_files_that_exist():
 # The rules
 
 
+def test_no_module_imports_itself_by_way_of_others():
+    """Not even a package by way of its own modules, or inside of a function."""
+    graph = grimp.build_graph("treetop", exclude_type_checking_imports=True, cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    TopologicalSorter(imported).prepare()  # raises if there is a cycle
+
+
 def test_few_modules_lie_at_the_top():
     assert len(list(PACKAGE.glob("*.py"))) <= 8
 
@@ -86,11 +95,20 @@ def is_shared(path, name):
     return name in SHARED_NAMES if path.parent.name == "data" else name == ENTRY_POINT
 
 
+def names_of(node):
+    """The function, the class or the alias of a type that a statement defines; not type variables."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
+        return [node.name]
+    if isinstance(node, ast.Assign) and "TypeVar" not in ast.unparse(node.value):
+        names = [target.id for target in node.targets if isinstance(target, ast.Name)]
+        return [name for name in names if not name.isupper() and not name.islower()]
+    return []
+
+
 def test_a_public_name_means_one_thing():
     homes = defaultdict(set)
     for path, tree in TREES.items():
-        for node in tree.body:
-            name = getattr(node, "name", "_")  # a function or a class
+        for name in (name for node in tree.body for name in names_of(node)):
             if not name.startswith("_") and not is_shared(path, name):
                 homes[name].add(named(path))
     assert {name: files for name, files in homes.items() if len(files) > 1} == {}

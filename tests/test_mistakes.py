@@ -198,6 +198,12 @@ train mydata -o new --set loss=log
     treetop: loss is 'log': choose one of squared-hinge, hinge, logistic
 train mydata -o new --set tree=9-3-L
     treetop: tree '9-3-L': level sizes must increase towards the labels
+train mydata -o new --set tree=9-3
+    treetop: tree '9-3': level sizes must increase towards the labels
+train mydata -o new --set tree=3-9
+    treetop: tree '3-9' does not end in the 3 labels: write level sizes that end in L
+train mydata -o new --set min_df=2.5
+    treetop: min_df is 2.5: a fraction of all documents is at most 1.0; for a number of documents give an integer, such as 2
 train mydata -o new --set ngrams=1,2
     treetop: ngrams '1,2' is not understood: write word:1-2, …
 train mydata -o new --preset quick

@@ -133,7 +133,8 @@ def test_a_loaded_model_does_not_use_the_device_it_was_trained_on(encoder, tmp_p
         "threads": None,
         "precision": "auto",
     }
-    assert same(loaded.predict_scores(["red sky"], 5), model.predict_scores(["red sky"], 5))
+    on_cpu = loaded.predict_scores(["red sky"], 5, runtime=treetop.Runtime(device="cpu"))
+    assert same(on_cpu, model.predict_scores(["red sky"], 5))
     with pytest.raises(TreetopError, match=r"device 'cuda:7' cannot be used .*: try device=cpu"):
         loaded.predict(["red sky"], runtime=treetop.Runtime(device="cuda:7"))
     with pytest.raises(TreetopError, match="device 'cuda:7' cannot be used"):

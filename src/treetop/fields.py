@@ -122,13 +122,18 @@ def check_field(declared: Field[Any], value: Any) -> None:
     if isinstance(value, float) and not math.isfinite(value):
         raise TreetopError(f"{name} is {value}: it must be a finite number")
     if facts.above is not None and not value > facts.above:
-        raise TreetopError(f"{name} is {value}: it must be above {facts.above:g}")
+        raise TreetopError(f"{name} is {value}: it must be above {written(facts.above)}")
     if facts.at_least is not None and not value >= facts.at_least:
-        raise TreetopError(f"{name} is {value}: it must be at least {facts.at_least:g}")
+        raise TreetopError(f"{name} is {value}: it must be at least {written(facts.at_least)}")
     if facts.below is not None and not value < facts.below:
-        raise TreetopError(f"{name} is {value}: it must be below {facts.below:g}")
+        raise TreetopError(f"{name} is {value}: it must be below {written(facts.below)}")
     if facts.parse is not None:
         facts.parse(value)
+
+
+def written(bound: float) -> str:
+    """Write a bound of a setting: whole numbers in full."""
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 def check_type(name: str, value: Any, annotation: str) -> None:

@@ -11,6 +11,7 @@ from treetop.errors import TreetopError
 from treetop.fields import documented_fields, facts_of
 from treetop.ranking.combining import COMBINE
 from treetop.runtime import Runtime
+from treetop.runtime.progress import Reporter
 from treetop.settings import names, notation, presets
 from treetop.settings.declared import UndeclaredSettingError, declared
 from treetop.settings.making import (
@@ -146,12 +147,49 @@ def test_assignments():
         ({"threads": -5}, "threads is -5: it must be at least 1"),
         ({"precision": "fp8"}, "precision is 'fp8': choose one of auto, fp32, bf16"),
         ({"checkpoint_minutes": 0}, "checkpoint_minutes is 0: it must be above 0"),
+        ({"tensorboard": ""}, "tensorboard is '': give a folder"),
+        ({"seed": 2**43}, "seed is 8796093022208: it must be below 8796093022208"),
+        ({"lambda_": 1e-300}, "lambda_ is 1e-300: it must be at least 1e-15"),
+        ({"tune_alpha": 1e300}, "tune_alpha is 1e+300: it must be below 1e+15"),
+        ({"min_df": 1.5}, "min_df is 1.5: a fraction of all documents is at most 1.0; for a number of"),
+        ({"max_df": 9.0}, "for a number of documents give an integer, such as 9"),
+        ({"max_df": 0}, "max_df is 0, which drops every n-gram: 1.0 keeps all"),
+        ({"budget": "0 epochs"}, "it must be above 0; fine_tune=false keeps the encoder frozen"),
+        # Two labels: nothing is computed before it is known that the levels fit them.
+        ({"tree": "4"}, "tree '4' does not end in the 2 labels: write level sizes that end in L"),
+        ({"budget": "5/3 epochs"}, "has 2 parts, but 1 levels are fine-tuned: give one figure per"),
+        ({"largest_level": 1}, "has at most largest_level=1 nodes: add a coarser level"),
     ],
 )
 def test_invalid_settings_are_rejected_before_training(values, message):
+    steps = []
+    reporter = Reporter()
+    reporter.step = lambda name, total=None: steps.append(name)
     with pytest.raises(TreetopError) as error:
-        treetop.XRTransformer(**values).fit(["a text"], [["label"]])
+        treetop.XRTransformer(**values).fit(["a text", "more"], [["a"], ["b"]], report=reporter)
     assert message in str(error.value)
+    assert steps == []
+
+
+def test_the_levels_of_a_tree_are_checked_before_the_texts_are_read():
+    def texts():
+        raise AssertionError
+        yield
+
+    with pytest.raises(TreetopError, match="tree '4' does not end in the 2 labels"):
+        treetop.XRLinear(tree="4").fit(texts(), [["a"], ["b"]])
+
+
+def test_folders_may_hold_values_that_new_models_may_not():
+    held = {"max_df": 9.0, "budget": "0 epochs"}
+    settings = from_json({**to_json(TransformerSettings()), **held}, TransformerSettings)
+    assert (settings.max_df, settings.budget) == (9.0, "0 epochs")
+
+
+def test_the_largest_seed_trains():
+    model = treetop.XRLinear(seed=2**43 - 1, flat_labels=0, leaf=1)
+    model.fit(["red apple", "green grass", "blue sky"] * 4, [["red"], ["green"], ["blue"]] * 4)
+    assert model.predict(["green"], 1)[0][0][0] == "green"
 
 
 def test_numpy_scalars_are_accepted():

@@ -26,6 +26,7 @@ from treetop.data.convert import convert
 from treetop.data.fairsharing import FairSharing, load_fairsharing, package_version
 from treetop.errors import TreetopError
 from treetop.explain.explanation import Explanation
+from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.model import layout
 from treetop.model.compress import folder_bytes
@@ -84,7 +85,7 @@ def run_demo(options: DemoOptions) -> None:
     records = load_fairsharing()
     say = demo_screen.silent if options.json else demo_screen.say
     say(demo_screen.introduction(records))
-    warm_up(report=reporter(quiet=options.json))
+    warm_up(common_kernels(), report=reporter(quiet=options.json))
     trials: dict[str, Trial] = {}
     for variant in variants_of(options):
         model, trials[variant] = train_variant(variant, records)

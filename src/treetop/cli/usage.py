@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from treetop.cli.console import Console
 
-Rows = dict[str, list[tuple[str, str]]]
+OptionRows = dict[str, list[tuple[str, str]]]
 # The group of options that name none, and the group that comes last.
 GENERAL = "Options"
 OUTPUT = "Output"
@@ -99,9 +99,9 @@ def usage_pieces(parameters: Iterable[Any]) -> list[str]:
     return [*pieces, *required, "[OPTIONS]"]
 
 
-def option_rows(parameters: Iterable[Any]) -> Rows:
+def option_rows(parameters: Iterable[Any]) -> OptionRows:
     """Rows (flags, help) of a command's arguments and options, by the heading of their group."""
-    rows: Rows = {}
+    rows: OptionRows = {}
     for parameter in parameters:
         if getattr(parameter, "hidden", False):
             continue

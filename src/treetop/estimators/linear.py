@@ -14,6 +14,7 @@ from treetop.features.feature_map import FeatureMap
 from treetop.features.given import is_text, python_texts, read_features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
+from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.labels.tree import Tree
 from treetop.model.model import Model
@@ -127,9 +128,10 @@ class XRLinear(Learner):
         """
         asked = self._method()
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
-            warm_up(processes=place.threads, report=place.reporter)
             Y, classes = training.read_labels(y, label_names)
             weights = training.read_weights(sample_weight, Y.shape[0])
+            auto.check_levels(asked, len(classes))
+            warm_up(common_kernels(), place.threads, place.reporter)
             self.model_ = self._learn(X, Y, classes, weights, tree, asked, place)
         return self
 

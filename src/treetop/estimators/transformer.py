@@ -14,6 +14,7 @@ from treetop.features.encoders.opening import TextEncoder
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import is_text
 from treetop.features.words.views import views_of
+from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.model.model import Model
 from treetop.ranking.weights import LabelWeights
@@ -151,6 +152,7 @@ class XRTransformer(Learner):
             raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
         training.check_run(run, resume, overwrite)
         data = training.read_documents(settings, X, y, label_names, sample_weight, validation)
+        auto.check_levels(settings, len(data.classes))
         settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
@@ -159,7 +161,7 @@ class XRTransformer(Learner):
             return self._learn(training.Training(settings, place, stages), data, asked)
 
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
-            warm_up(processes=place.threads, report=place.reporter)
+            warm_up(common_kernels(), place.threads, place.reporter)
             self.model_ = training.with_fallback(place, learn)
         return self
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -99,6 +100,7 @@ class Kernel:
 
     def compile_with_its_like(self) -> None:
         """Compile all kernels of this use."""
+        # Imported on use: what it imports is needed only where something is to be compiled.
         from treetop.kernels.warming import warm_up
 
         with _compiling:
@@ -140,3 +142,17 @@ def all_kernels() -> list[Kernel]:
     for module in pkgutil.iter_modules(__path__, f"{__name__}."):
         importlib.import_module(module.name)
     return list(_registry)
+
+
+def common_kernels() -> list[Kernel]:
+    """The kernels of training and prediction, without those that few users need."""
+    return [kernel for kernel in all_kernels() if kernel.use]
+
+
+def compile_by_name() -> None:
+    """Compile the kernels that are named on standard input, and answer with the name of each."""
+    kernels = {kernel.name: kernel for kernel in all_kernels()}
+    for line in sys.stdin:
+        kernels[line.strip()].compile()
+        sys.stdout.write(line)
+        sys.stdout.flush()

@@ -12,28 +12,28 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treetop.kernels import Kernel, all_kernels
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
+if TYPE_CHECKING:
+    from treetop.kernels import Kernel
+
 MOST_PROCESSES = 4  # the kernel that takes longest takes a third of the time of all
-WORKER = "from treetop.kernels.warming import work; work()"
+WORKER = "from treetop.kernels import compile_by_name; compile_by_name()"
 
 
 def warm_up(
-    kernels: Sequence[Kernel] | None = None,
+    kernels: Sequence[Kernel],
     processes: int | None = None,
     report: Reporter | None = None,
 ) -> int:
     """Compile the kernels that are not on disk yet; return how many there were.
 
-    By default `kernels` are those of training and prediction, without those that few users need, and
-    `processes`, this one included, one per core. `report` shows a step if there is anything to do.
+    There is one of the `processes` per core by default, this one included. `report` shows a step if
+    there is anything to do.
     """
-    if kernels is None:
-        kernels = [kernel for kernel in all_kernels() if kernel.use]
     missing = [kernel for kernel in kernels if not kernel.ready and not kernel.on_disk]
     if missing:
         advance = (report or Reporter()).step("compiling (first run only)", len(missing))
@@ -96,12 +96,3 @@ class CompilerProcess:
             except (IndexError, OSError, ValueError):
                 return
             self.advance()
-
-
-def work() -> None:
-    """Compile the kernels named on standard input."""
-    kernels = {kernel.name: kernel for kernel in all_kernels()}
-    for line in sys.stdin:
-        kernels[line.strip()].compile()
-        sys.stdout.write(line)
-        sys.stdout.flush()

@@ -19,7 +19,7 @@ INTERVAL = 0.2
 
 
 @dataclass(frozen=True)
-class Row:
+class ProgressRow:
     """A step as it is shown: its parts done so far, and the seconds it has taken."""
 
     name: str
@@ -56,7 +56,7 @@ class NotebookReporter(Reporter):
     """
 
     def __init__(self, display: Callable[..., Any]) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[ProgressRow] = []
         self.notes: list[str] = []
         self._handle: Any = None
         self._display, self._shown_at = display, 0.0
@@ -65,7 +65,7 @@ class NotebookReporter(Reporter):
         """Begin a step of `total` parts; the function returned marks a part as done."""
         self._finish()
         number = len(self.rows)
-        self.rows.append(Row(name, total or 1, time.perf_counter()))
+        self.rows.append(ProgressRow(name, total or 1, time.perf_counter()))
         self._show()
 
         def advance() -> None:

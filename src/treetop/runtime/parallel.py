@@ -19,7 +19,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-Task = TypeVar("Task")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 # Cancel flags of all active runs: an interrupt reaches only the main thread but must stop all of them.
 RUNNING: list[np.ndarray] = []
@@ -55,8 +55,8 @@ def ranges(count: int, parts: int) -> list[tuple[int, int]]:
 
 
 def run(
-    work: Callable[[Task, np.ndarray], Result],
-    tasks: Sequence[Task],
+    work: Callable[[Item, np.ndarray], Result],
+    tasks: Sequence[Item],
     threads: int,
     advance: Callable[[], Any] | None = None,
 ) -> list[Result]:

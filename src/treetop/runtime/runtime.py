@@ -11,6 +11,12 @@ from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
 
+def check_folder_name(folder: str) -> None:
+    """Raise if no folder is named: TensorBoard would choose one."""
+    if not folder:
+        raise TreetopError("tensorboard is '': give a folder")
+
+
 @dataclass(frozen=True)
 class Runtime:
     """Options for the machine on which a model is trained, used or served.
@@ -52,7 +58,9 @@ class Runtime:
     checkpoint_minutes: float = documented(
         5.0, "Minutes between checkpoints; only runs with a folder write checkpoints.", above=0
     )
-    tensorboard: str | None = documented(None, "Folder for TensorBoard logs; null writes none.")
+    tensorboard: str | None = documented(
+        None, "Folder for TensorBoard logs; null writes none.", parse=check_folder_name
+    )
     verbose: bool | int = documented(
         False,
         "Show the progress of training: in a notebook, on a terminal, or as lines of text.",

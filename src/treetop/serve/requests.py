@@ -66,7 +66,7 @@ class SparseRow(RequestModel):
     values: Annotated[list[Number], Field(max_length=1_000_000)]
 
 
-Row = Annotated[list[Number], Field(max_length=1_000_000)] | SparseRow
+FeatureRow = Annotated[list[Number], Field(max_length=1_000_000)] | SparseRow
 Document = str | list[float] | SparseRow
 
 # Default of fields that may be omitted but must not be null.
@@ -103,7 +103,7 @@ class PredictRequest(RequestModel):
     text: Annotated[Text, Field(description="The text to label.")] = OMITTED
     texts: Annotated[Texts, Field(description="Several texts, instead of `text`.")] = OMITTED
     features: Annotated[
-        list[Row],
+        list[FeatureRow],
         Field(min_length=1, description="Rows of features, for a model that was trained on a matrix."),
     ] = OMITTED
     k: Annotated[Count, Field(description="Maximum number of labels per text.")] = 5
@@ -132,7 +132,7 @@ class ExplainRequest(RequestModel):
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_explain_request)
     text: Text = OMITTED
-    features: Annotated[Row, Field(description="Instead of `text`.")] = OMITTED
+    features: Annotated[FeatureRow, Field(description="Instead of `text`.")] = OMITTED
     labels: Annotated[
         list[str], Field(min_length=1, max_length=20, description="Labels, predicted or not.")
     ]

@@ -17,7 +17,7 @@ from treetop.settings.notation import parse_budget, parse_first_tree, tree_sizes
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
-Settings = TypeVar("Settings", bound=LinearSettings)
+Kind = TypeVar("Kind", bound=LinearSettings)
 
 # Defaults of `ngrams` by the median length of the texts in characters. Trees trained on different
 # features make different errors. For titles, where every letter counts, one tree uses words and word
@@ -41,7 +41,7 @@ STEPS_GROWTH = math.sqrt(2)
 LEARNING_RATE, LEARNING_RATE_WIDTH = 2e-4, 384
 
 
-def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Iterable[str]]:
+def with_ngrams(settings: Kind, texts: Iterable[str]) -> tuple[Kind, Iterable[str]]:
     """Resolve ``ngrams="auto"`` by the median length of the first texts.
 
     Returns the settings and all the texts: an iterator is returned as a new one that yields them all.
@@ -55,7 +55,7 @@ def with_ngrams(settings: Settings, texts: Iterable[str]) -> tuple[Settings, Ite
     return replace(settings, ngrams=chosen), chain(first, stream) if stream is texts else texts
 
 
-def with_costs(settings: Settings, Y: sp.csr_matrix, weights: np.ndarray | None) -> Settings:
+def with_costs(settings: Kind, Y: sp.csr_matrix, weights: np.ndarray | None) -> Kind:
     """Resolve `cost_sensitive`, `lambda_` and `alpha` by the number of labels per document.
 
     R̂ gives the positive labels of a document a total weight of 1. The weight of each, and with it the
@@ -131,6 +131,17 @@ def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
     return sizes, tuned
 
 
+def check_levels(settings: LinearSettings, labels: int) -> None:
+    """Raise unless the levels of all trees and the parts of `budget` fit this number of labels.
+
+    Called before any work starts: the refined trees are built after all fine-tuning.
+    """
+    refined_sizes(settings, labels)
+    if isinstance(settings, TransformerSettings) and settings.fine_tune:
+        _, levels = first_sizes(settings.first_tree, labels, settings.largest_level)
+        steps_by_level(settings.budget, levels, documents=1, batch=1)
+
+
 def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list[int]:
     """Return the number of steps of levels 1 … `levels`; a single figure is divided among them."""
     figures, unit = parse_budget(budget)
@@ -165,7 +176,7 @@ def for_depth(settings: RankerSettings, depth: int) -> RankerSettings:
     return replace(settings, bias=bias, score_transform=transform)
 
 
-def as_trained(settings: Settings, ranker: RankerSettings, levels: Sequence[int]) -> Settings:
+def as_trained(settings: Kind, ranker: RankerSettings, levels: Sequence[int]) -> Kind:
     """Record in the settings what was resolved for the refined trees, of these level sizes."""
     tree = settings.tree
     if tree == "auto" and (settings.balanced or len(levels) == 1):

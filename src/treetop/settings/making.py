@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from typing import Any, TypeVar
 
+from treetop.errors import TreetopError
 from treetop.fields import check_fields, documented_fields
 from treetop.runtime import Runtime
 from treetop.settings.names import RENAMED, renamed, unknown_name
+from treetop.settings.notation import parse_budget
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -52,7 +54,9 @@ class Parameters:
     def settings(self, values: Mapping[str, Any]) -> LinearSettings:
         """Return the settings of the method among `values`, validated."""
         own = {name: value for name, value in values.items() if name not in self.runtime_options}
-        return make_settings(own, self.settings_type)
+        settings = make_settings(own, self.settings_type)
+        check_shares(settings)
+        return settings
 
     def runtime(self, values: Mapping[str, Any]) -> Runtime:
         """Return the runtime with the options among `values`, validated."""
@@ -83,6 +87,26 @@ def make_settings(values: Mapping[str, Any], kind: type[Kind] = LinearSettings) 
     settings = kind(**values)
     check_fields(settings)
     return settings
+
+
+def check_shares(settings: LinearSettings) -> None:
+    """Raise for fractions and totals that cannot be meant; older model folders may hold them."""
+    for name in ("min_df", "max_df"):
+        share = getattr(settings, name)
+        if isinstance(share, float) and share > 1:
+            raise TreetopError(
+                f"{name} is {share}: a fraction of all documents is at most 1.0; for a number of "
+                f"documents give an integer, such as {int(share)}"
+            )
+    if settings.max_df == 0:
+        raise TreetopError("max_df is 0, which drops every n-gram: 1.0 keeps all")
+    if not isinstance(settings, TransformerSettings) or not settings.fine_tune:
+        return
+    if sum(parse_budget(settings.budget)[0]) == 0:
+        raise TreetopError(
+            f"budget is {settings.budget!r}: it must be above 0; "
+            "fine_tune=false keeps the encoder frozen"
+        )
 
 
 def check_parameters(kind: str, values: Mapping[str, Any]) -> None:

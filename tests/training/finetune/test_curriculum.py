@@ -176,10 +176,16 @@ def test_the_matcher_is_trained_on_phi_cat_of_the_level(watched):
     assert not np.allclose(first, second)  # θ has changed from level to level
 
 
+def targets(task, documents):
+    """The training targets of the first documents, moved from the device to the CPU."""
+    rows = torch.arange(documents, device=task.targets.parents.device)
+    return [part if part is None else part.cpu() for part in task.targets(rows)]
+
+
 def test_positives_are_weighted_by_normalized_relevance(watched):
     problem = watched.matches[1].problem
     for t, R in enumerate(relevance_by_level(problem.train.Y, problem.tree), start=1):
-        relevance, _, weights = watched.tasks[t].targets(torch.arange(len(R)))
+        relevance, _, weights = targets(watched.tasks[t], len(R))
         np.testing.assert_allclose(relevance, R / R.sum(axis=1, keepdims=True), rtol=1e-6)
         np.testing.assert_array_equal(weights, np.ones(len(R)))
 
@@ -188,15 +194,15 @@ def test_m_is_the_children_of_predicted_and_true_parents(watched):
     """M[t] = binarize(P[t-1] C[t]ᵀ) + binarize(Y[t-1] C[t]ᵀ), and all nodes at level 1."""
     problem = watched.matches[1].problem
     R = relevance_by_level(problem.train.Y, problem.tree)
-    documents = torch.arange(len(R[0]))
-    assert watched.tasks[1].targets(documents)[1] is None
+    documents = len(R[0])
+    assert targets(watched.tasks[1], documents)[1] is None
     assert watched.matches[1].M is None
     for t in (2, 3):
         C = problem.tree.C(t).toarray()
         P, Y = watched.matches[t - 1].beams.train.toarray() != 0, R[t - 2] > 0
         predicted, true = P @ C.T > 0, Y @ C.T > 0
         M = predicted.astype(int) + true
-        _, listed, _ = watched.tasks[t].targets(documents)
+        _, listed, _ = targets(watched.tasks[t], documents)
         np.testing.assert_array_equal(listed != 0, M != 0)
         # both terms contribute, and M does not contain all nodes
         assert (predicted & ~true).any()
@@ -210,7 +216,7 @@ def test_m_is_the_children_of_predicted_and_true_parents(watched):
 def test_p_and_m_are_not_used_when_training_on_all_nodes(encoder):
     watched = watched_fit(encoder, tune_shortlist="all")
     assert not watched.matches
-    assert all(task.targets(torch.arange(96))[1] is None for task in watched.tasks.values())
+    assert all(targets(task, 96)[1] is None for task in watched.tasks.values())
 
 
 def test_matcher_passes_limits_the_passes_of_the_matcher(encoder):

@@ -26,6 +26,8 @@ def pick_device(name: str) -> torch.device:
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
+        if reason.startswith("Expected one of"):  # followed by all that torch has ever run on
+            reason = "torch knows no such device"
         raise TreetopError(f"device {name!r} cannot be used ({reason}): try device=cpu") from None
     return device
 

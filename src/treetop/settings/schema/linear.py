@@ -16,6 +16,11 @@ ranker = partial(
 )
 general = partial(documented, section="General")
 
+# Factors of the objective beyond these do not fit into float32.
+LEAST_FACTOR, LARGEST_FACTOR = 1e-15, 1e15
+# The rankers derive seeds of 64 bits from this one.
+SEEDS = 2**43
+
 POWERS = tuple(f"l{power}-{shape}" for shape in ("hinge", "ordered") for power in (1, 2, 3, 4))
 MULTIPLIED = ("sigmoid", *POWERS)
 ADDED = tuple(f"log-{name}" for name in MULTIPLIED)
@@ -130,11 +135,15 @@ class LinearSettings:
         "overfit less. By default, 0.35 divided by the mean number of labels per document if "
         "cost-sensitive, otherwise 0.35.",
         above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
     )
     alpha: float | None = ranker(
         None,
         "Weight of negative examples, α in the paper. By default, 0.3 if cost-sensitive, otherwise 1.",
         above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
     )
     cost_sensitive: bool | None = ranker(
         None,
@@ -192,7 +201,7 @@ class LinearSettings:
         "similar documents. Leave it disabled if the texts are confidential.",
     )
     seed: int = general(
-        0, "Seed of all random numbers. The same seed gives the same model.", at_least=0
+        0, "Seed of all random numbers. The same seed gives the same model.", at_least=0, below=SEEDS
     )
 
     def ngrams_by_tree(self) -> list[list[Ngrams]]:

@@ -7,7 +7,13 @@ from functools import partial
 
 from treetop.fields import documented
 from treetop.settings.notation import parse_budget, parse_first_tree
-from treetop.settings.schema.linear import BRANCHING, PRUNE_BELOW, LinearSettings
+from treetop.settings.schema.linear import (
+    BRANCHING,
+    LARGEST_FACTOR,
+    LEAST_FACTOR,
+    PRUNE_BELOW,
+    LinearSettings,
+)
 
 encoder_half = partial(documented, section="Encoder")
 refined = partial(documented, section="Label tree and rankers: defaults that differ from XRLinear's")
@@ -46,6 +52,8 @@ class TransformerSettings(LinearSettings):
         "Weight of the encoder relative to the TF-IDF features: the length of its half of Φ_cat, 1 in "
         "the paper. With a small value the model relies more on TF-IDF.",
         above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
     )
     center: bool = encoder_half(
         True,
@@ -128,10 +136,18 @@ class TransformerSettings(LinearSettings):
         choices=("squared-hinge", "hinge", "bce"),
     )
     tune_lambda: float = tuning(
-        0.1, "Strength of the L2 regularization of the classification head, λ in the paper.", above=0
+        0.1,
+        "Strength of the L2 regularization of the classification head, λ in the paper.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
     )
     tune_alpha: float = tuning(
-        0.3, "Weight of negative examples in fine-tuning, α in the paper.", above=0
+        0.3,
+        "Weight of negative examples in fine-tuning, α in the paper.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
     )
     tune_cost_sensitive: bool = tuning(
         True,
