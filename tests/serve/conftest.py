@@ -12,6 +12,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -57,6 +58,13 @@ def train(folder, seed=0, **settings):
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
     return train(tmp_path_factory.mktemp("served") / "topics")
+
+
+def children(process):
+    """The child processes of a process (Linux only)."""
+    return [
+        int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 class Server:
@@ -110,10 +118,13 @@ class Server:
             time.sleep(0.05)
         raise RuntimeError("the server is not ready")
 
+    def generations(self):
+        """The processes that have loaded a model, the oldest first."""
+        return children(self.process.pid)
+
     def workers(self):
-        path = f"/proc/{self.process.pid}/task/{self.process.pid}/children"
-        with open(path) as file:
-            return [int(number) for number in file.read().split()]
+        """The workers of the generation that was started last."""
+        return children(self.generations()[-1])
 
     def stop(self, how=signal.SIGTERM):
         """Send a signal, and return the exit code."""

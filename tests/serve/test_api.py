@@ -1,14 +1,18 @@
 """The HTTP API, called in this process."""
 
 import json
+import os
+import signal
 
 import pytest
 from starlette.testclient import TestClient
 
 import treetop
 from treetop.serve.api import make_app
+from treetop.serve.board import FAILED, LOADED, UNCHANGED, ReloadBoard
 from treetop.serve.engine import Served
 from treetop.serve.options import ServiceOptions
+from treetop.serve.reloading import Reloader
 from treetop.serve.worker import Worker
 
 RUNTIME = treetop.Runtime(threads=1)
@@ -273,24 +277,6 @@ def test_the_memory_for_bodies_is_limited(model_folder):
         assert client.app.held == 0
 
 
-def test_a_batch_may_have_requests_for_two_models(model_folder, tmp_path):
-    from treetop.serve.batching import Piece
-    from treetop.serve.engine import ExplainQuery, PredictQuery
-
-    treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(tmp_path / "m")
-    old, new = Served(model_folder, RUNTIME), Served(tmp_path / "m", RUNTIME)
-    worker = Worker(ServiceOptions(model_folder), new, RUNTIME)
-    pieces = [
-        Piece(["apple"], PredictQuery(1, None, None, old)),
-        Piece(["one"], PredictQuery(1, None, None, new)),
-        Piece(["apple"], ExplainQuery(("sea",), 3, old)),
-        Piece(["pear"], PredictQuery(1, None, None, old)),
-    ]
-    answers = worker.answer(pieces)
-    assert [answers[n][0][0][0] for n in (0, 1, 3)] == ["fruit", "new", "fruit"]
-    assert answers[2][0][0]["label"] == "sea"
-
-
 def test_other_websites_may_not_post(client):
     for path, body in (("/v1/reload", None), ("/v1/feedback", {"text": "a", "labels": []})):
         answer = client.post(path, json=body, headers={"sec-fetch-site": "cross-site"})
@@ -379,21 +365,32 @@ def test_metrics_count_requests(client):
     assert "treetop_batch_texts_bucket" in page
 
 
-def test_reload_loads_the_new_model_or_keeps_the_previous_one(tmp_path):
-    from tests.serve.conftest import train
+@pytest.mark.parametrize(
+    ("running", "outcome", "expected"),
+    [
+        (False, UNCHANGED, {"done": False}),
+        (False, LOADED, {"done": True}),
+        (False, FAILED, (409, "not_reloaded")),
+        (True, LOADED, (409, "reloading")),
+        (False, None, (503, "timeout")),
+    ],
+)
+def test_reload_asks_the_supervisor_and_waits(model_folder, monkeypatch, running, outcome, expected):
+    board = ReloadBoard()
+    if running:
+        board.begin()
 
-    folder = train(tmp_path / "m")
-    with client_of(folder) as client:
-        assert client.post("/v1/reload").json() == {"done": False}
-        treetop.XRLinear().fit(["one two", "three four"], [["new"], ["old"]]).save(folder)
-        assert client.post("/v1/reload").json() == {"done": True}
-        assert client.get("/v1/model").json()["labels"] == 2
-        (tmp_path / "broken").write_bytes(b"broken")  # a new file: the old one is mapped
-        (tmp_path / "broken").replace(folder / "ranker.safetensors")
-        (folder / "config.json").touch()
-        assert error_of(client.post("/v1/reload")) == (409, "not_reloaded")
-        answer = client.post("/v1/predict", json={"text": "one"}).json()
-        assert answer["results"][0]["labels"][0]["label"] == "new"
+    def signal_supervisor(process, number):
+        assert (process, number) == (4711, signal.SIGHUP)
+        if outcome is not None:
+            board.finish(outcome)
+
+    worker = Worker(ServiceOptions(model_folder), Served(model_folder, RUNTIME), RUNTIME)
+    worker.reloader = Reloader(4711, board, timeout=0.1)
+    with TestClient(make_app(worker), "http://localhost") as client:
+        monkeypatch.setattr(os, "kill", signal_supervisor)
+        answer = client.post("/v1/reload")
+    assert (answer.json() if answer.status_code == 200 else error_of(answer)) == expected
 
 
 def test_ensembles_are_served(model_folder, tmp_path):

@@ -324,19 +324,6 @@ def test_a_port_in_use_is_an_error_with_several_workers(server, model_folder):
     assert "cannot listen" in finished.stderr
 
 
-def test_a_broken_new_model_is_not_loaded(serving, tmp_path):
-    folder = train(tmp_path / "m")
-    server = serving(folder, "--workers", "2")
-    config = json.loads((folder / "config.json").read_text())
-    del config["settings"]
-    (folder / "config.json").write_text(json.dumps(config))
-    server.process.send_signal(signal.SIGHUP)
-    time.sleep(0.5)
-    assert server.process.poll() is None
-    assert predict(server.address).status_code == 200
-    assert server.stop() == 0
-
-
 def test_incomplete_requests_leave_nothing_behind(server):
     host, port = server.address.removeprefix("http://").split(":")
     for _ in range(50):

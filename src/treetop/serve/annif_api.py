@@ -128,7 +128,7 @@ async def suggest_subjects(
     if not texts or limit == 0:
         return [[] for _ in texts]
     body = PredictRequest(texts=texts, k=limit, threshold=threshold)
-    predictions = await worker.predict(worker.request(), body)
+    predictions = await worker.predict(worker.deadline(), body)
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}

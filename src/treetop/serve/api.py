@@ -28,7 +28,7 @@ from treetop.serve.responses import (
     PredictResponse,
 )
 from treetop.serve.score_info import score_info
-from treetop.serve.worker import Request, Worker
+from treetop.serve.worker import Worker
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": ErrorResponse, "description": description}
@@ -130,16 +130,16 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
     @app.post("/v1/predict", response_model=PredictResponse, summary="Label texts", **common)
     async def predict(body: PredictRequest) -> Response:
         """Return the best labels of one or several texts, best first."""
-        request = worker.request()
-        predictions = await worker.predict(request, body)
+        deadline = worker.deadline()
+        predictions = await worker.predict(deadline, body)
         results = [
             {"labels": [{"label": name, "score": round(score, 6)} for name, score in prediction]}
             for prediction in predictions
         ]
         if body.explain:
-            await add_explanations(worker, request, body, results)
+            await add_explanations(worker, deadline, body, results)
         # Not through FastAPI: validating the response takes longer than making it.
-        content = json.dumps({"model": request.served.name, "results": results})
+        content = json.dumps({"model": worker.served.name, "results": results})
         return Response(content, media_type="application/json")
 
     @app.post("/v1/explain", response_model=ExplainResponse, summary="Explain labels", **common)
@@ -150,7 +150,7 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
         raw score, the paths through the label trees, and similar training documents.
         """
         document = body.features if body.text is None else body.text
-        return {"labels": await worker.explain(worker.request(), document, body.labels, body.words)}
+        return {"labels": await worker.explain(worker.deadline(), document, body.labels, body.words)}
 
     @app.get("/v1/labels", response_model=LabelsResponse, summary="Search labels", **common)
     async def search_labels(
@@ -169,7 +169,7 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
 
 
 async def add_explanations(
-    worker: Worker, request: Request, body: PredictRequest, results: list[Any]
+    worker: Worker, deadline: float, body: PredictRequest, results: list[Any]
 ) -> None:
     """Add `why` to the first `MAX_EXPLAINED` labels, text by text."""
     left = MAX_EXPLAINED
@@ -178,7 +178,7 @@ async def add_explanations(
         left -= len(records)
         if records:
             names = [record["label"] for record in records]
-            explanations = await worker.explain(request, document, names, body.words)
+            explanations = await worker.explain(deadline, document, names, body.words)
             for record, explanation in zip(records, explanations, strict=True):
                 record["why"] = explanation
 
@@ -211,11 +211,10 @@ def add_model_routes(app: FastAPI, worker: Worker) -> None:
     async def reload() -> Any:
         """Load the model again if its folder has changed.
 
-        Requests are answered by the old model until the new one is ready; none is dropped.
+        The new model is loaded by new processes. Requests are answered by the old one until they are
+        ready, and longer if they cannot load it; none is dropped.
         """
-        changed = await worker.reload()
-        worker.notify_others()
-        return {"done": changed}
+        return {"done": await worker.reload()}
 
 
 def add_operations_routes(app: FastAPI, worker: Worker) -> None:

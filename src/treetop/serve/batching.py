@@ -62,6 +62,7 @@ class Batcher:
         self.jobs: deque[QueuedJob] = deque()
         self.waiting = 0  # texts of `jobs` that are not in a batch yet
         self.computing = 0  # texts in the current batch
+        self.started = 0.0  # when it began
         self.seconds_per_text = 0.0
         self.filled = asyncio.Event()
         self.thread = ThreadPoolExecutor(1, "compute", initializer=lower_priority)
@@ -70,6 +71,10 @@ class Batcher:
     def expected_wait(self) -> float:
         """Estimated seconds until a new job would be computed."""
         return (self.waiting + self.computing) * self.seconds_per_text
+
+    def is_stuck(self) -> bool:
+        """Whether the current batch takes longer than any request may wait for it."""
+        return bool(self.computing) and time.monotonic() - self.started > self.options.timeout
 
     async def submit(
         self, texts: Sequence[Any], query: Any, deadline: float | None = None
@@ -112,7 +117,7 @@ class Batcher:
                 continue
             pieces = [piece for _, piece in batch]
             self.computing = sum(len(piece.texts) for piece in pieces)
-            started = time.monotonic()
+            self.started = started = time.monotonic()
             results = await loop.run_in_executor(self.thread, self.compute_isolated, pieces)
             seconds_per_text = (time.monotonic() - started) / self.computing
             self.seconds_per_text += LATEST_WEIGHT * (seconds_per_text - self.seconds_per_text)

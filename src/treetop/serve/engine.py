@@ -29,7 +29,6 @@ class PredictQuery:
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
-    served: Served | None = None  # the model when the request arrived
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,6 @@ class ExplainQuery:
 
     labels: tuple[str, ...]
     words: int
-    served: Served | None = None  # the model when the request arrived
 
 
 class Served:

@@ -75,6 +75,11 @@ class ServiceOptions:
         at_least=0.01,
     )
     timeout: float = documented(30.0, "Maximum duration of a request in seconds.", at_least=0.1)
+    reload_timeout: float = documented(
+        300.0,
+        "Seconds after which a new model that is not ready is given up.",
+        at_least=0.1,
+    )
     access_log: bool = documented(False, "Log every request.")
 
     # From Python only
@@ -84,11 +89,17 @@ class ServiceOptions:
     body_seconds: float = 20.0  # to receive the body
     connections: int = 2000  # per worker
     held_bytes: int = 256 << 20  # of all request bodies in memory, per worker
+    hang_seconds: float = 30.0  # without a sign of life, after which a worker is killed
 
     def __post_init__(self) -> None:
         check_fields(self)
         if (self.tls_cert is None) != (self.tls_key is None):
             raise TreetopError("HTTPS needs both files: --tls-cert and --tls-key")
+
+    @property
+    def stop_seconds(self) -> float:
+        """Time for workers to answer the requests they have accepted."""
+        return self.body_seconds + self.timeout + 10
 
     @property
     def body_bytes(self) -> int:

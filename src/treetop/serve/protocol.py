@@ -35,6 +35,7 @@ class Guarded(HttpToolsProtocol):
     field_bytes = 0  # of the URL, headers and trailers
     in_head, received, answered = True, False, False
     parse_error = INVALID_HTTP
+    retiring = False  # whether the process closes each connection after its next response
 
     def connection_made(self, transport: Any) -> None:
         """Start the timer for the headers; answer 503 if there are too many connections."""
@@ -88,6 +89,8 @@ class Guarded(HttpToolsProtocol):
         self.in_head, self.received, self.answered = False, False, False
         self.start_timer(self.options.body_seconds + self.options.timeout + self.options.head_seconds)
         super().on_headers_complete()
+        if self.retiring:
+            self.cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
         """Note that the whole request has been received."""

@@ -1,4 +1,4 @@
-"""Run the service: load the model, listen, start the workers.
+"""Run the service: from options to the processes that serve a model.
 
 Everything that workers need is imported here, before the fork, so that they share its memory.
 """
@@ -15,6 +15,7 @@ import signal
 import socket
 import ssl
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import uvicorn
@@ -24,18 +25,21 @@ from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.api import make_app
 from treetop.serve.batching import Piece
+from treetop.serve.board import ReloadBoard
 from treetop.serve.engine import PredictQuery, Served, version_of
-from treetop.serve.errors import RequestError
 from treetop.serve.feedback import Journal
+from treetop.serve.generation import Generation, Limits, write_report
 from treetop.serve.hosts import is_address
 from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import guarded
+from treetop.serve.reloading import Reloader
 from treetop.serve.worker import Worker, limit_torch_threads
 
 log = logging.getLogger("treetop.serve")
 KEEP_ALIVE_SECONDS = 30
 # Default maximum number of workers with an encoder, each of which needs memory of its own.
 MAX_ENCODER_WORKERS = 4
+BEAT_SECONDS = 0.1
 # Seconds after which the computing thread gives way to the event loop (`sys.setswitchinterval`).
 SWITCH_INTERVAL = 0.0005
 
@@ -47,7 +51,8 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
     if not hasattr(os, "fork"):
         raise TreetopError("treetop serve requires fork: it runs on Linux and macOS")
     from treetop.serve import metrics
-    from treetop.serve.supervisor import Supervisor, listen, listen_on_path
+    from treetop.serve.listening import bind_all, bind_path
+    from treetop.serve.supervisor import Supervisor
 
     # Raise errors of the options before anything starts.
     read_config(options.model, verify=False)
@@ -57,40 +62,75 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
     raise_file_limit()
     folder, sockets = metrics.create_folder(), []
     try:
-        current = [load_to_share(options, runtime)]
-        workers = options.workers or worker_count(current[0], runtime)
-        share = runtime.changed(threads=max(1, runtime.thread_count // workers))
+        most = options.workers or runtime.thread_count
         sockets = (
-            listen(options.host, options.port, workers)
+            bind_all(options.host, options.port, most)
             if options.uds is None
-            else listen_on_path(options.uds, workers)
+            else bind_path(options.uds, most)
         )
+        place, board = address_of(options, sockets[0]), ReloadBoard()
 
-        def reload() -> bool:
-            """Load the new model in the supervisor too: workers that are started later inherit it."""
-            try:
-                if version_of(options.model) != current[0].version:
-                    current[0] = load_to_share(options, runtime)
-            except Exception as error:
-                log.error("Reload failed, still serving the previous model: %s", error)
-                return False
-            return True
+        def announce(report: dict[str, Any]) -> None:
+            count = report["workers"]
+            facts = f"{report['labels']:,} labels, {count} worker{'s' if count > 1 else ''}"
+            log.info("Serving %s at %s (%s; press Ctrl+C to quit)", options.model.name, place, facts)
+            warn_if_open(options)
 
-        def work(own: socket.socket) -> None:
-            run_worker(options, current[0], own, share)
-
-        facts = (
-            f"{len(current[0].model.classes):,} labels, {workers} worker{'s' if workers > 1 else ''}"
+        supervisor = Supervisor(
+            sockets,
+            lambda own, pipe: lead(options, runtime, own, pipe, board),
+            lambda: version_of(options.model),
+            board,
+            reload_seconds=options.reload_timeout,
+            stop_seconds=options.stop_seconds + 5,
         )
-        place = address_of(options, sockets[0])
-        log.info("Serving %s at %s (%s; press Ctrl+C to quit)", options.model.name, place, facts)
-        warn_if_open(options)
-        grace = options.body_seconds + options.timeout + 10
-        return Supervisor(sockets, work, reload, metrics.forget_worker, grace).run()
+        return supervisor.run(announce)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         if options.uds is not None and sockets:
             options.uds.unlink(missing_ok=True)
+
+
+def lead(
+    options: ServiceOptions,
+    runtime: Runtime,
+    sockets: list[socket.socket],
+    pipe: int,
+    board: ReloadBoard,
+) -> int:
+    """Load the model, and lead the workers that serve it; reports to the supervisor on `pipe`."""
+    from treetop.serve import metrics
+
+    supervisor, generation = os.getppid(), None
+    try:
+        served = load_to_share(options, runtime)
+        # Sockets that workers of an earlier generation listened on must not remain without one.
+        count = len(sockets) if board.finished else options.workers or worker_count(served, runtime)
+        share = runtime.changed(threads=max(1, runtime.thread_count // count))
+        reloader = Reloader(supervisor, board, options.timeout)
+
+        def work(own: socket.socket, beat: Callable[[], None]) -> None:
+            run_worker(options, served, own, share, beat, reloader)
+
+        def announce() -> None:
+            write_report(pipe, labels=len(served.model.classes), workers=count)
+            if board.finished:
+                metrics.Metrics().reloads.inc()
+
+        limits = Limits(
+            starting=options.reload_timeout,
+            silent=options.hang_seconds,
+            stopping=options.stop_seconds,
+            retiring=options.stop_seconds + KEEP_ALIVE_SECONDS,
+        )
+        generation = Generation(sockets[:count], work, metrics.forget_worker, limits, supervisor)
+        return generation.run(announce)
+    except Exception as error:
+        name = "" if isinstance(error, TreetopError) else f"{type(error).__name__}: "
+        write_report(pipe, error=f"{name}{error}")
+        if generation is not None:
+            generation.stop()
+        return 1
 
 
 def address_of(options: ServiceOptions, listener: socket.socket) -> str:
@@ -161,24 +201,26 @@ def on_cpu(runtime: Runtime) -> bool:
     return not (torch.cuda.device_count() or torch.backends.mps.is_available())
 
 
-def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runtime: Runtime) -> None:
-    """Run one worker until it receives a signal."""
+def run_worker(
+    options: ServiceOptions,
+    served: Served,
+    own: socket.socket,
+    runtime: Runtime,
+    beat: Callable[[], None],
+    reloader: Reloader,
+) -> None:
+    """Run one worker until it receives a signal. It calls `beat` again and again while it works."""
     if served.model.has_encoder:
         sys.setswitchinterval(SWITCH_INTERVAL)
     parent = os.getppid()
 
-    def notify_parent() -> None:
-        os.kill(parent, signal.SIGHUP)
-
     async def main() -> None:
         worker = Worker(options, served, runtime)
-        worker.notify_others = notify_parent
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, reload_in_background, worker)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
-        shutdown_seconds = math.ceil(options.body_seconds + options.timeout)
+        worker.reloader = reloader
+        protocol = guarded(options)
         config = uvicorn.Config(
             make_app(worker),
-            http=guarded(options),
+            http=protocol,
             ws="none",
             lifespan="on",
             log_level="error",  # a warning per malformed request would let clients fill the log
@@ -188,17 +230,48 @@ def run_worker(options: ServiceOptions, served: Served, own: socket.socket, runt
             ssl_certfile=options.tls_cert,
             ssl_keyfile=options.tls_key,
             timeout_keep_alive=KEEP_ALIVE_SECONDS,
-            timeout_graceful_shutdown=shutdown_seconds,
+            timeout_graceful_shutdown=math.ceil(options.body_seconds + options.timeout),
         )
         if options.access_log:
             logging.getLogger("uvicorn.access").setLevel(logging.INFO)
         server = uvicorn.Server(config)
-        watcher = asyncio.create_task(exit_with(parent, server))
+        tasks = {asyncio.create_task(exit_with(parent, server))}
+        tasks.add(asyncio.create_task(keep_beating(worker, beat)))
+
+        def on_retire() -> None:
+            tasks.add(asyncio.create_task(retire(server, protocol)))
+
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, on_retire)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGUSR1])
         await server.serve(sockets=[own])
-        watcher.cancel()
+        for task in tasks:
+            task.cancel()
 
     with asyncio.Runner(loop_factory=fastest_loop()) as runner:
         runner.run(main())
+
+
+async def keep_beating(worker: Worker, beat: Callable[[], None]) -> None:
+    """Show that the event loop runs, and that the computing thread finishes its batches."""
+    while True:
+        if worker.ready and not worker.batcher.is_stuck():
+            beat()
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+async def retire(server: Any, protocol: Any) -> None:
+    """Accept no further connections, and exit when the last one has been closed.
+
+    The next response on each connection closes it: its client connects to the next generation.
+    """
+    while not server.started:
+        await asyncio.sleep(BEAT_SECONDS)
+    protocol.retiring = True
+    for listener in server.servers:
+        listener.close()
+    while server.server_state.connections:
+        await asyncio.sleep(BEAT_SECONDS)
+    server.should_exit = True
 
 
 async def exit_with(parent: int, server: Any) -> None:
@@ -225,17 +298,3 @@ def fastest_loop() -> Any:
     except ImportError:
         return None
     return uvloop.new_event_loop
-
-
-def reload_in_background(worker: Worker) -> None:
-    """Reload the model; errors are logged."""
-
-    async def reload() -> None:
-        try:
-            await worker.reload()
-        except RequestError as error:
-            log.debug("%s", error)  # has been logged
-
-    task = asyncio.get_running_loop().create_task(reload())
-    worker.tasks.add(task)
-    task.add_done_callback(worker.tasks.discard)

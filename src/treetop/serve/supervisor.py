@@ -1,207 +1,210 @@
-"""Start worker processes, restart those that die, and forward signals to them.
+"""Start a generation of workers, exchange it for one with a new model, and end all of them.
 
-The supervisor loads the model and then forks, so workers share the memory of model and libraries and
-start at once. Each worker has its own socket on the same port: the kernel distributes connections
-evenly, and those pending on the socket of a dead worker are accepted by its successor.
+The supervisor never opens a model itself. It holds the sockets: each worker has its own on the same
+port, the kernel distributes connections evenly, and those pending on the socket of a dead worker are
+accepted by its successor.
 """
 
 from __future__ import annotations
 
-import errno
-import gc
+import json
 import logging
 import os
-import select
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass, field
+from typing import Any
 
 from treetop.errors import TreetopError
+from treetop.serve.board import FAILED, LOADED, UNCHANGED, ReloadBoard
+from treetop.serve.forking import ending_of, fork, send
+from treetop.serve.generation import delay_after
+from treetop.serve.signals import Signals, exited
 
-SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-# A worker that exits by itself, or lives less than `SHORT_LIFE` seconds, has failed. After
-# `MAX_FAILURES` failures in a row the server exits.
-SHORT_LIFE, MAX_FAILURES = 2.0, 5
 log = logging.getLogger("treetop.serve")
+Version = tuple[int, int]
 
 
-def listen(host: str, port: int, count: int) -> list[socket.socket]:
-    """Listening sockets on one address, one per worker."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    sockets: list[socket.socket] = []
-    # First without SO_REUSEPORT, which would let two servers share the port unnoticed.
-    with bind(family, host, port, shared=False) as probe:
-        port = probe.getsockname()[1]
-    for _ in range(count):
-        listener = bind(family, host, port, shared=count > 1)
-        listener.listen(1024)
-        sockets.append(listener)
-    return sockets
+@dataclass
+class Started:
+    """A generation, as the supervisor sees it."""
 
+    process: int
+    pipe: int  # on which it reports
+    version: Version | None  # of the model in the folder when it started
+    started: float
+    received: bytes = b""
+    report: dict[str, Any] = field(default_factory=dict)  # empty until it is ready or has failed
+    ending: str = ""  # empty while it runs
 
-def listen_on_path(path: Path, count: int) -> list[socket.socket]:
-    """Listening sockets on one Unix domain socket, one per worker: they share its queue."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        if path.is_socket() and listener.connect_ex(str(path)) == errno.ECONNREFUSED:
-            path.unlink()  # left behind by a server that was killed
-        listener.close()
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(str(path))
-        listener.listen(1024)
-    except OSError as error:
-        listener.close()
-        raise TreetopError(
-            f"cannot listen on {path} ({error.strerror or error}): choose another --uds"
-        ) from None
-    return [listener, *(listener.dup() for _ in range(count - 1))]
-
-
-def bind(family: int, host: str, port: int, shared: bool) -> socket.socket:
-    """A socket bound to an address; `shared`: several sockets may have the same port."""
-    bound = socket.socket(family, socket.SOCK_STREAM)
-    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    if shared:
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-    try:
-        bound.bind((host, port))
-    except OSError as error:
-        bound.close()
-        raise TreetopError(
-            f"cannot listen on {host}:{port} ({error.strerror}): choose another --port"
-        ) from None
-    return bound
+    def read(self) -> None:
+        """Read its report, as far as it has been written."""
+        try:
+            while piece := os.read(self.pipe, 4096):
+                self.received += piece
+        except BlockingIOError:
+            pass
+        line, end, _ = self.received.partition(b"\n")
+        if end and not self.report:
+            self.report = json.loads(line)
 
 
 class Supervisor:
-    """The parent process of the workers, one per socket."""
+    """The parent of all processes of a server."""
 
     def __init__(
         self,
         sockets: list[socket.socket],
-        work: Callable[[socket.socket], None],
-        reload: Callable[[], bool],
-        forget: Callable[[int], None],
-        grace: float,
+        lead: Callable[[list[socket.socket], int], int],
+        version: Callable[[], Version],
+        board: ReloadBoard,
+        *,
+        reload_seconds: float,
+        stop_seconds: float,
     ) -> None:
-        self.sockets, self.work, self.reload, self.forget = sockets, work, reload, forget
-        self.grace = grace
-        self.workers: dict[int, tuple[int, float]] = {}  # process id: number of the socket, start
-        self.failures = 0
+        self.sockets, self.lead, self.version, self.board = sockets, lead, version, board
+        self.reload_seconds, self.stop_seconds = reload_seconds, stop_seconds
+        self.current: Started | None = None  # serves
+        self.next: Started | None = None  # is loading
+        self.retired: list[Started] = []
+        self.wanted = False  # whether a reload has been asked for
+        self.failures, self.due = 0, 0.0
 
-    def run(self) -> int:
-        """Run until SIGTERM or SIGINT; returns the exit code."""
+    def run(self, announce: Callable[[dict[str, Any]], None]) -> int:
+        """Run until SIGTERM or SIGINT; returns the exit code.
+
+        Calls `announce` with the first report of a generation that is ready.
+        """
         self.signals = Signals()
-        gc.freeze()
-        for number in range(len(self.sockets)):
-            self.start(number)
+        self.begin()
+        served = False
         while True:
-            received = self.signals.wait(1.0)
+            pipes = [self.next.pipe] if self.next else []
+            received = self.signals.wait(0.2 if self.next else 1.0, pipes)
             if received & {signal.SIGTERM, signal.SIGINT}:
-                return self.stop(0)
-            if signal.SIGHUP in received and self.reload():
-                self.send(signal.SIGHUP)
-            self.replace_dead()
-            if self.failures >= MAX_FAILURES:
-                log.error("Workers keep failing, shutting down")
-                return self.stop(1)
+                return self.stop()
+            self.wanted |= signal.SIGHUP in received
+            self.reap()
+            if self.next is not None and (reason := self.review(self.next)) is not None:
+                if reason and not served:
+                    self.stop()
+                    raise TreetopError(reason)
+                if not served:
+                    announce(self.close_unused())
+                served = True
+            if self.next is None and (self.current is None or self.wanted):
+                self.begin_if_due()
 
-    def start(self, number: int) -> None:
-        """Fork a worker for a socket."""
-        sys.stdout.flush()
-        sys.stderr.flush()
-        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
-        process = os.fork()
-        if process:
-            self.workers[process] = (number, time.monotonic())
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    def begin_if_due(self) -> None:
+        """Start a generation if the model has changed, or if there is none."""
+        if self.current is None:
+            if time.monotonic() >= self.due:
+                self.begin()
             return
-        code = 1
+        self.wanted = False
+        if self.changed():
+            self.begin()
+        else:
+            self.board.finish(UNCHANGED)
+
+    def changed(self) -> bool:
+        """Whether the folder holds another model than the one that is served, as far as one can see."""
         try:
-            self.signals.forget()
-            for other in self.sockets[:number] + self.sockets[number + 1 :]:
-                other.close()
-            # SIGHUP stays blocked until the worker can handle it.
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, set(SIGNALS) - {signal.SIGHUP})
-            self.work(self.sockets[number])
-            code = 0
-        except BaseException:
-            log.exception("Worker [%d] failed", os.getpid())
-        finally:
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(code)
+            return self.current is None or self.version() != self.current.version
+        except OSError:
+            return True  # loading it will say what is wrong
 
-    def replace_dead(self) -> None:
-        """Restart every worker that has exited."""
+    def begin(self) -> None:
+        """Start a generation with the model that is in the folder now."""
+        self.board.begin()
+        try:
+            version = self.version()
+        except OSError:
+            version = None
+        reader, writer = os.pipe()
+
+        def run() -> int:
+            os.close(reader)
+            return self.lead(self.sockets, writer)
+
+        process = fork(self.signals, run, blocked=set())
+        os.close(writer)
+        os.set_blocking(reader, False)
+        self.next = Started(process, reader, version, time.monotonic())
+
+    def review(self, candidate: Started) -> str | None:
+        """Whether a generation can take over: None: not yet; empty: it has; else why it cannot."""
+        candidate.read()
+        if "labels" in candidate.report and not candidate.ending:
+            return self.take_over(candidate)
+        waited = time.monotonic() - candidate.started
+        if candidate.ending:
+            reason = candidate.report.get("error") or (
+                f"the process that loaded the model ended ({candidate.ending})"
+            )
+        elif self.current is not None and waited > self.reload_seconds:
+            reason = f"the model was not ready after {self.reload_seconds:g} seconds"
+            send(candidate.process, signal.SIGKILL)  # its workers exit when they notice
+            self.retired.append(candidate)
+        else:
+            return None
+        os.close(candidate.pipe)
+        self.next = None
+        self.failures += 1
+        self.due = time.monotonic() + delay_after(self.failures)
+        self.board.finish(FAILED)
+        if self.current is not None:
+            log.error("Reload failed, still serving the previous model: %s", reason)
+        elif self.failures > 1:
+            log.error("The model cannot be loaded, trying again: %s", reason)
+        return str(reason)
+
+    def take_over(self, candidate: Started) -> str:
+        """Let a generation replace the current one, which answers what it has accepted."""
+        os.close(candidate.pipe)
+        if self.current is not None:
+            send(self.current.process, signal.SIGUSR1)
+            self.retired.append(self.current)
+            log.info("Model reloaded: %s labels", f"{candidate.report['labels']:,}")
+        self.current, self.next, self.failures = candidate, None, 0
+        self.board.finish(LOADED)
+        return ""
+
+    def close_unused(self) -> dict[str, Any]:
+        """Close the sockets beyond the number of workers; returns the report of the generation."""
+        assert self.current is not None
+        count = self.current.report["workers"]
+        for unused in self.sockets[count:]:
+            unused.close()
+        del self.sockets[count:]
+        return self.current.report
+
+    def reap(self) -> None:
+        """Note which generations have ended; the current one will be replaced."""
+        known = [one for one in (self.current, self.next, *self.retired) if one is not None]
         for process, status in exited():
-            number, started = self.workers.pop(process, (-1, 0.0))
-            if number < 0:
-                continue
-            self.forget(process)
-            failed = os.WIFEXITED(status) or time.monotonic() - started < SHORT_LIFE
-            self.failures = self.failures + 1 if failed else 0
-            log.warning("Worker [%d] exited, restarting", process)
-            if self.failures < MAX_FAILURES:
-                self.start(number)
+            for one in known:
+                if one.process == process:
+                    one.ending = ending_of(status)
+        self.retired = [one for one in self.retired if not one.ending]
+        if self.current is not None and self.current.ending:
+            log.error("The workers' parent ended (%s), restarting", self.current.ending)
+            self.current = None
 
-    def send(self, number: int) -> None:
-        """Send a signal to all workers."""
-        for process in self.workers:
-            os.kill(process, number)
-
-    def stop(self, code: int) -> int:
-        """Let the workers answer the requests they have accepted, and return the exit code."""
+    def stop(self) -> int:
+        """Let all workers answer the requests they have accepted, and return the exit code."""
         log.info("Shutting down")
         for listener in self.sockets:
             listener.close()
-        self.send(signal.SIGTERM)
-        deadline = time.monotonic() + self.grace
-        while self.workers and time.monotonic() < deadline:
+        running = [one for one in (self.current, self.next, *self.retired) if one and not one.ending]
+        for one in running:
+            send(one.process, signal.SIGTERM)
+        deadline, left = time.monotonic() + self.stop_seconds, {one.process for one in running}
+        while left and time.monotonic() < deadline:
             self.signals.wait(0.2)
-            for process, _ in exited():
-                self.workers.pop(process, None)
-        self.send(signal.SIGKILL)
-        return code
-
-
-class Signals:
-    """Signals as bytes in a pipe: they interrupt `wait`, and none is lost between two calls."""
-
-    def __init__(self) -> None:
-        self.reader, self.writer = os.pipe()
-        os.set_blocking(self.reader, False)
-        os.set_blocking(self.writer, False)
-        signal.set_wakeup_fd(self.writer, warn_on_full_buffer=False)
-        for number in SIGNALS:
-            signal.signal(number, lambda *_: None)
-
-    def wait(self, seconds: float) -> set[int]:
-        """The signals received since the last call, or else within `seconds`."""
-        if not select.select([self.reader], [], [], seconds)[0]:
-            return set()
-        return set(os.read(self.reader, 4096))
-
-    def forget(self) -> None:
-        """Restore the default signal handlers."""
-        signal.set_wakeup_fd(-1)
-        for number in SIGNALS:
-            signal.signal(number, signal.SIG_DFL)
-        os.close(self.reader)
-        os.close(self.writer)
-
-
-def exited() -> list[tuple[int, int]]:
-    """Id and status of the child processes that have exited since the last call."""
-    processes: list[tuple[int, int]] = []
-    while True:
-        try:
-            process, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return processes
-        if process == 0:
-            return processes
-        processes.append((process, status))
+            left -= {process for process, _ in exited()}
+        for process in left:
+            send(process, signal.SIGKILL)
+        return 0

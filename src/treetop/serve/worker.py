@@ -1,48 +1,36 @@
-"""A worker: its model, the queue of requests, and reloading."""
+"""A worker: its model, and the queue of requests."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any
 
 from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
-from treetop.serve.engine import ExplainQuery, PredictQuery, Served, version_of
+from treetop.serve.engine import ExplainQuery, PredictQuery, Served
 from treetop.serve.errors import RequestError, timed_out
 from treetop.serve.features import check_inputs
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
+from treetop.serve.reloading import Reloader
 from treetop.serve.requests import Document, PredictRequest
 
-log = logging.getLogger("treetop.serve")
 # Maximum number of texts per batch. With an encoder, larger batches only make each text wait longer.
 LINEAR_BATCH, ENCODER_BATCH = 64, 16
 
 
-@dataclass(frozen=True)
-class Request:
-    """The model that answers a request, and its deadline (a value of `time.monotonic`)."""
-
-    served: Served
-    deadline: float
-
-
 class Worker:
-    """Answers requests with the current model."""
+    """Answers requests with a model."""
 
     def __init__(self, options: ServiceOptions, served: Served, runtime: Runtime) -> None:
         self.options, self.served, self.runtime = options, served, runtime
         self.metrics = Metrics()
         self.journal = Journal(options.feedback) if options.feedback is not None else None
-        self.notify_others: Callable[[], None] = lambda: None  # that the model has been replaced
-        self.reloading = asyncio.Lock()
-        self.tasks: set[asyncio.Task[None]] = set()
+        self.reloader: Reloader | None = None
         self.ready = False
         self.searching = ThreadPoolExecutor(1, "search")
         max_texts = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
@@ -74,35 +62,30 @@ class Worker:
         served.answer([Piece([served.warm_up_document], PredictQuery())], self.runtime)
 
     def answer(self, pieces: list[Piece]) -> list[list[Any]]:
-        """Compute a batch, in the batcher's thread; after a reload it may be for two models."""
-        answers: dict[int, list[Any]] = {}
-        for served in {id(piece.query.served): piece.query.served for piece in pieces}.values():
-            own = [number for number, piece in enumerate(pieces) if piece.query.served is served]
-            results = served.answer([pieces[number] for number in own], self.runtime)
-            answers |= dict(zip(own, results, strict=True))
-        return [answers[number] for number in range(len(pieces))]
+        """Compute a batch, in the batcher's thread."""
+        return self.served.answer(pieces, self.runtime)
 
-    def request(self) -> Request:
-        """A request that arrives now."""
-        return Request(self.served, time.monotonic() + self.options.timeout)
+    def deadline(self) -> float:
+        """When a request that arrives now must be answered, by `time.monotonic`."""
+        return time.monotonic() + self.options.timeout
 
-    async def predict(self, request: Request, body: PredictRequest) -> list[list[tuple[str, float]]]:
+    async def predict(self, deadline: float, body: PredictRequest) -> list[list[tuple[str, float]]]:
         """The (label, score) pairs of each text, best first."""
         documents = body.documents
-        self.check_documents(documents, request.served)
+        self.check_documents(documents)
         allow = None if body.allow is None else tuple(sorted(set(body.allow)))
-        check_labels(request.served, allow or ())
-        query = PredictQuery(body.k, body.threshold, allow, request.served)
-        return await self.batcher.submit(documents, query, request.deadline)
+        check_labels(self.served, allow or ())
+        query = PredictQuery(body.k, body.threshold, allow)
+        return await self.batcher.submit(documents, query, deadline)
 
     async def explain(
-        self, request: Request, document: Document, labels: list[str], words: int
+        self, deadline: float, document: Document, labels: list[str], words: int
     ) -> list[dict[str, Any]]:
         """One explanation per label."""
-        self.check_documents([document], request.served)
-        check_labels(request.served, labels)
-        query = ExplainQuery(tuple(labels), words, request.served)
-        results = await self.batcher.submit([document], query, request.deadline)
+        self.check_documents([document])
+        check_labels(self.served, labels)
+        query = ExplainQuery(tuple(labels), words)
+        results = await self.batcher.submit([document], query, deadline)
         explanations: list[dict[str, Any]] = results[0]
         return explanations
 
@@ -123,10 +106,10 @@ class Worker:
         except TimeoutError:
             raise timed_out(self.options.timeout) from None
 
-    def check_documents(self, documents: list[Document], served: Served) -> None:
+    def check_documents(self, documents: list[Document]) -> None:
         """Answer an error if there are too many documents, or the model cannot take one of them."""
         self.check_texts(documents)
-        check_inputs(documents, served.columns)
+        check_inputs(documents, self.served.columns)
 
     def check_texts(self, texts: Sequence[Document]) -> None:
         """Answer 413 if there are too many texts, or a text is too long."""
@@ -141,32 +124,10 @@ class Worker:
                 raise RequestError(413, "text_too_long", message)
 
     async def reload(self) -> bool:
-        """Load the model in the folder; False if it has not changed."""
-        if self.reloading.locked():
-            raise RequestError(409, "reloading", "Model is already being reloaded")
-        async with self.reloading:
-            loop = asyncio.get_running_loop()
-            try:
-                served = await loop.run_in_executor(None, self.load_if_changed)
-            except Exception as error:
-                log.error("Reload failed, still serving the previous model: %s", error)
-                message = "Reload failed: still serving the previous model, see the server's log"
-                raise RequestError(409, "not_reloaded", message) from None
-            if served is None:
-                return False
-            self.served = served
-            self.metrics.reloads.inc()
-            log.info("Model reloaded: %s labels", f"{len(served.model.classes):,}")
-            return True
-
-    def load_if_changed(self) -> Served | None:
-        """The model in the folder, ready to answer; None if it has not changed."""
-        if version_of(self.options.model) == self.served.version:
-            return None
-        served = Served(self.options.model, self.runtime)
-        served.prepare()
-        self.warm_up(served)
-        return served
+        """Have the model in the folder loaded; False if it has not changed."""
+        if self.reloader is None:
+            raise RequestError(409, "not_reloaded", "Reload failed: this process has no supervisor")
+        return await self.reloader.reload()
 
 
 def check_labels(served: Served, labels: Iterable[str]) -> None:
