@@ -56,9 +56,9 @@ train mydata -o new --epochs 3
 train mydata -o new --xyz
     treetop train: no such option --xyz: see treetop train --help
 train
-    treetop train: missing DATA: usage: treetop train DATA -o MODEL [OPTIONS]
+    treetop train: missing DATA: usage: treetop train DATA... -o MODEL [OPTIONS]
 train mydata
-    treetop train: missing -o MODEL: usage: treetop train DATA -o MODEL [OPTIONS]
+    treetop train: missing -o MODEL: usage: treetop train DATA... -o MODEL [OPTIONS]
 explain mymodel red apple
     treetop explain: too many arguments (apple): quote a value with spaces; usage: treetop explain …
 predict mymodel texts.txt -k five
@@ -66,7 +66,7 @@ predict mymodel texts.txt -k five
 predict mymodel texts.txt -k 0
     treetop: k is 0: it must be at least 1
 predict mymodel texts.txt --format xml
-    treetop: format is 'xml': choose one of jsonl, tsv
+    treetop: format is 'xml': choose one of jsonl, csv, tsv
 """
 
 PATHS = """
@@ -94,8 +94,8 @@ predict cut texts.txt
     treetop: cut/ranker.safetensors: … bytes instead of …: copy the model folder again or train again
 predict mymodel text.txt
     treetop: text.txt: no such file: did you mean texts.txt?
-predict mymodel mydata
-    treetop: mydata: is a folder: give a file with one text per line, such as mydata/train.txt
+predict mymodel notes
+    treetop: notes: is a folder: give a file with one text per line, or - for stdin
 predict mymodel mymodel
     treetop: mymodel: is a model: give a file with one text per line, or - for stdin
 evaluate mydata mymodel
@@ -136,7 +136,7 @@ train articles.csv -o new --text-column comment
 predict mymodel articles.csv
     treetop: articles.csv: which column holds the text? Its columns are comment, topics: choose one with --text-column
 predict mymodel texts.txt --text-column body
-    treetop: texts.txt: has lines, no columns: leave out --text-column, or give a table
+    treetop: texts.txt: text-lines has no columns of a table: leave out --text-column
 train texts.txt -o new
     treetop: the data has no labels to learn from: name their column with --labels-column, or add a file of labels (see treetop data formats)
 evaluate mymodel texts.txt
@@ -148,9 +148,9 @@ train short -o new
 train ragged.csv -o new
     treetop: ragged.csv:3: 3 fields, but the header has 2: quote fields that contain the delimiter
 train broken.jsonl -o new
-    treetop: broken.jsonl:2: not valid JSON (…): write one object per line
+    treetop: broken.jsonl:2: not valid JSON (…): write one object per line, or one array
 predict mymodel latin.txt
-    treetop: latin.txt:1: not UTF-8 at byte 2 of the line: convert the file to UTF-8
+    treetop: latin.txt:1: not UTF-8 at byte 2 of the line: convert the file to UTF-8, or give its --encoding
 train notes -o new
     treetop: notes: format not recognized: `treetop data formats` lists the known ones
 evaluate mymodel mydata --split validation
@@ -290,7 +290,7 @@ def workplace(tmp_path_factory):
     (here / "texts.txt").write_text("red apple\nblue sky\n")
     (here / "texts.txt.zst").write_bytes(b"(\xb5/\xfd")
     (here / "empty.txt").write_text("")
-    (here / "latin.txt").write_bytes("Käse\n".encode("cp1252"))
+    (here / "latin.txt").write_bytes(b"K\x81se\n")
     return here
 
 
