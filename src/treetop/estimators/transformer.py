@@ -12,7 +12,7 @@ from treetop.estimators.learner import Learner
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.features.encoders.opening import TextEncoder
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text
+from treetop.features.given import TextsWithFeatures, is_text, with_features
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
@@ -95,9 +95,10 @@ class XRTransformer(Learner):
         X: Any,
         y: Any,
         *,
+        features: Any = None,
         label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
-        validation: tuple[Any, Any] | None = None,
+        validation: tuple[Any, ...] | None = None,
         run: str | Path | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -115,11 +116,14 @@ class XRTransformer(Learner):
             Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
             frame, whose columns are the labels; or one label per document. Names are strings,
             integers, floats or booleans, all of one type, which predictions and saved models keep.
+        features : matrix of shape (N, d), optional
+            Ready features of the texts, used in place of TF-IDF features, such as those of the paper's
+            data sets: predictions require such features too.
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
             Weight of each document; one of weight 0 is left out.
-        validation : (texts, labels), optional
+        validation : (texts, labels) or (texts, labels, features), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional
             Folder for checkpoints and finished stages, from which training can be resumed.
@@ -149,12 +153,17 @@ class XRTransformer(Learner):
         ['learning_rate', 'level', 'loss']
         """
         asked = settings = cast(TransformerSettings, self._method())
-        if not is_text(X):
-            raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
+        documents = with_features(X, features)
+        if not isinstance(documents, TextsWithFeatures) and not is_text(documents):
+            raise TreetopError(
+                "XRTransformer reads texts, not a feature matrix alone: pass the texts, and the matrix "
+                "as features=, or use XRLinear"
+            )
         training.check_run(run, resume, overwrite)
-        data = training.read_documents(settings, X, y, label_names, sample_weight, validation)
+        data = training.read_documents(settings, documents, y, label_names, sample_weight, validation)
         auto.check_levels(settings, len(data.classes))
-        settings, _ = auto.with_ngrams(settings, data.texts)
+        if data.X is None:
+            settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
 
@@ -175,7 +184,7 @@ class XRTransformer(Learner):
         first = steps.preliminary_tree(tfidf, data) if settings.fine_tune else None
         encoder, tokens = steps.encoder_and_tokens(data)
         feature_map = FeatureMap(
-            (words.features if settings.words else 0, encoder.width),
+            (tfidf.shape[1] if settings.words else 0, encoder.width),
             words,
             EncoderHandle.holding(encoder, settings.max_length, settings.dropout),
             settings.dense_weight,
@@ -193,7 +202,8 @@ class XRTransformer(Learner):
         X = feature_map.join(tfidf, vectors)
         if head is not None:
             head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
-        views = views_of(settings.views(), words.widths) if settings.words else []
+        split_views = settings.words and words is not None
+        views = views_of(settings.views(), words.widths) if split_views else []
         rankers = steps.rankers(X, data, head, views)
         return training.learned_model(
             kind=self.kind,

@@ -15,6 +15,7 @@ from treetop.errors import TreetopError
 from treetop.explain.characters import attribute_to_words
 from treetop.explain.contributions import Contributions, Gram
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path
+from treetop.features.given import parts_of
 from treetop.features.hybrid import Features
 from treetop.features.words.tfidf import Tfidf
 from treetop.kernels import transforms
@@ -66,11 +67,13 @@ def explain(
 ) -> list[Explanation]:
     """Explain the labels `names` of a document, or its best `k` labels.
 
-    `document` is a text, or a matrix of one row if the model was trained on a matrix. At most `words`
-    words and `neighbours` training documents are listed.
+    `document` is a text, a matrix of one row if the model was trained on a matrix, or a text with ready
+    features. At most `words` words and `neighbours` training documents are listed.
     """
-    text = document if isinstance(document, str) else None
-    X = model.features([document] if text is not None else document, runtime)
+    documents = [document] if isinstance(document, str) else document
+    X = model.features(documents, runtime)
+    texts, _ = parts_of(documents)
+    text = None if texts is None else next(iter(texts), None)
     members = list(members_of(model, X, neighbours))
     if names is None:
         best = model.scores_from(X, k, runtime)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.features.given import is_text, python_texts
+from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.predictor import HERE, Predictor, check_limits
 from treetop.ranking.combining import combined
@@ -56,12 +56,18 @@ class EnsembleModel:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether all members take texts."""
-        return all(member.reads_texts for member in self.members)
+        """Whether any member takes texts."""
+        return any(member.reads_texts for member in self.members)
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether any member takes ready features, alone or with texts."""
+        return any(member.needs_features for member in self.members)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
-        """Compute the features of each member."""
-        documents = list(python_texts(documents)) if is_text(documents) else documents
+        """Compute the features of each member; of texts with features, each takes what it needs."""
+        if not isinstance(documents, TextsWithFeatures) and is_text(documents):
+            documents = list(python_texts(documents))
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
@@ -106,6 +112,8 @@ class EnsembleModel:
             "members": [member.kind for member in self.members],
             "combine": self.combine,
             "weights": list(self.weights),
+            "reads_texts": self.reads_texts,
+            "needs_features": self.needs_features,
             "train_documents": self.train_documents,
             "labels": len(self.classes),
         }

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, python_texts, read_features_like
+from treetop.features.given import parts_of, read_features_like
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
@@ -73,20 +73,35 @@ class Model:
         """Whether the model takes texts; otherwise it takes a feature matrix."""
         return self.feature_map.reads_texts
 
+    @property
+    def needs_features(self) -> bool:
+        """Whether the model takes ready features, alone or with texts."""
+        return self.feature_map.needs_features
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Label names as strings, and their numbers."""
         return vocabulary(self.classes)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
-        """Compute features of texts, or check and convert a feature matrix."""
-        if is_text(documents):
-            return self.feature_map.of_texts(python_texts(documents), runtime)
-        return self.checked(read_features_like(documents, self.feature_map.widths))
+        """Compute features of texts, or check and convert a feature matrix.
+
+        Of texts with ready features, the model takes what it was trained on.
+        """
+        texts, ready = parts_of(documents)
+        if ready is None or (texts is not None and self.reads_texts):
+            assert texts is not None
+            return self.feature_map.of_texts(texts, runtime, ready)
+        return self.checked(read_features_like(ready, self.feature_map.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
         if X.widths != self.feature_map.widths:
+            if self.reads_texts and sum(X.widths) == self.feature_map.widths[0]:
+                raise TreetopError(
+                    "this model was trained on texts with ready features: give the texts too, and these "
+                    "features as features="
+                )
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
                 f"{sum(self.feature_map.widths)} features as input"
@@ -137,6 +152,8 @@ class Model:
             "storage": self.storage,
             "text": False if words is None else words.kind,
             "label_type": label_type(self.classes),
+            "reads_texts": self.reads_texts,
+            "needs_features": self.needs_features,
             "feature_widths": list(self.feature_map.widths),
             "train_documents": self.train_documents,
             "labels": len(self.classes),

@@ -36,8 +36,10 @@ class Predictor(Protocol):
     def has_encoder(self) -> bool: ...  # noqa: D102
     @property
     def reads_texts(self) -> bool: ...  # noqa: D102
+    @property
+    def needs_features(self) -> bool: ...  # noqa: D102
     def features(self, documents: Any, runtime: Runtime = HERE) -> Any:
-        """Compute features of texts, or check a feature matrix."""
+        """Compute features of texts, with or without ready features, or check a feature matrix."""
 
     def select(self, features: Any, rows: np.ndarray) -> Any:
         """Select features of some documents by their row numbers."""
