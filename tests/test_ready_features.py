@@ -64,8 +64,18 @@ def test_features_that_are_missing_or_of_another_width_are_errors_of_one_line(re
     texts, X = ["red apple"], tfidf(["red apple"])
     width = X.shape[1]
     cases = [
-        (ready, texts, None, rf"trained on texts with ready features: give features= \({width} columns"),
-        (ready, texts, X[:, :-1], rf"features has {width - 1} columns, but this model was trained with"),
+        (
+            ready,
+            texts,
+            None,
+            rf"trained on texts with ready features: give features= \({width} columns",
+        ),
+        (
+            ready,
+            texts,
+            X[:, :-1],
+            rf"features has {width - 1} columns, but this model was trained with",
+        ),
         (ready, X, None, "trained on texts with ready features: give the texts too"),
         (ready, texts * 2, X, "2 texts, but features has 1 rows: give one row per text"),
         (ready, X, X, "features= goes with texts, but X has features already"),

@@ -66,9 +66,10 @@ def seen_in_training(model: Any, split: Split) -> float:
     """The share of the documents of a split that a model was trained on, as far as it is known."""
     while hasattr(model, "members"):
         model = model.members[0]
-    if model.seen is None or split.documents is None:
+    documents = split.documents if model.reads_texts or split.X is None else split.X
+    if model.seen is None or documents is None:
         return 0.0
-    seen, compared = model.seen.common(hashes_of(split.documents))
+    seen, compared = model.seen.common(hashes_of(documents))
     return seen / compared if compared else 0.0
 
 

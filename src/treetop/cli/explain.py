@@ -12,11 +12,19 @@ import numpy as np
 import treetop
 from treetop.cli.documents import STDIN, lines_from
 from treetop.cli.paths import check_model
+from treetop.data.npz import load_matrix
 from treetop.errors import TreetopError
 
 
 def explain_text(
-    model: Path, text: str, *, labels: list[str] | None, k: int, words: int, as_json: bool
+    model: Path,
+    text: str,
+    *,
+    labels: list[str] | None,
+    k: int,
+    words: int,
+    as_json: bool,
+    features: Path | None = None,
 ) -> None:
     """Print why a text gets its labels."""
     check_model(model)
@@ -24,7 +32,8 @@ def explain_text(
         text = "\n".join(lines_from(STDIN))
     estimator = treetop.load(str(model))
     check_known(labels or [], estimator.classes_)
-    explanations = estimator.explain(text, labels, k=k, words=words)
+    ready = None if features is None else load_matrix(features)
+    explanations = estimator.explain(text, labels, features=ready, k=k, words=words)
     if as_json:
         records = [explanation.to_dict() for explanation in explanations]
         print(json.dumps(records, indent=2, ensure_ascii=False))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from treetop.base import FittedMixin
+from treetop.cli.documents import documents_for
 from treetop.cli.evaluate import evaluate_split
 from treetop.data import Dataset
 from treetop.data.partition import partition
@@ -30,6 +31,7 @@ def held_out_metrics(
         "then on all documents"
     )
     model = train(replace(dataset, splits={**dataset.splits, "train": rest}))
+    held = documents_for(model.model_, held, dataset.format, report)
     result = evaluate_split(model, held, dataset.label_names, report=report)
     where = (
         f"{len(held):,} documents that were held out, by a model that was trained on the other "

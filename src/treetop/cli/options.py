@@ -131,6 +131,9 @@ class ExplainOptions:
     label: tuple[str, ...] = documented((), "Label to explain; the best labels by default.")
     k: int = documented(3, "Number of best labels to explain.", flags=("-k",), at_least=1)
     words: int = documented(15, "Number of words listed per label.", at_least=0)
+    features: Path | None = documented(
+        None, "A .npz file with the ready features of the text: one row.", metavar="FILE"
+    )
     json: bool = documented(False, JSON_HELP)
 
     def __post_init__(self) -> None:

@@ -75,6 +75,7 @@ def train_members(
     split = dataset.split("train")
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
+    note_features(split, kind, report)
     started = time.perf_counter()
 
     def train(part: Dataset, held_out: bool = False) -> XRLinear | XRTransformer | Ensemble:
@@ -163,6 +164,17 @@ def note_unlabelled(split: Split, report: Reporter) -> None:
     empty = sum(not line for line in lines)
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
+
+
+def note_features(split: Split, kind: str, report: Reporter) -> None:
+    """Note that ready features are used beside the texts, or instead of them."""
+    if split.texts is None or split.X is None:
+        return
+    use = "in place of TF-IDF features" if kind == TRANSFORMER else "instead of the texts"
+    report.note(
+        f"{split.X.shape[1]:,} ready features are used {use}: predictions require them too; --features "
+        "none trains on the texts alone"
+    )
 
 
 def join_models(

@@ -162,7 +162,7 @@ class XRTransformer(Learner):
         training.check_run(run, resume, overwrite)
         data = training.read_documents(settings, documents, y, label_names, sample_weight, validation)
         auto.check_levels(settings, len(data.classes))
-        if data.X is None:
+        if data.features is None:
             settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
@@ -202,8 +202,9 @@ class XRTransformer(Learner):
         X = feature_map.join(tfidf, vectors)
         if head is not None:
             head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
-        split_views = settings.words and words is not None
-        views = views_of(settings.views(), words.widths) if split_views else []
+        views = []
+        if settings.words and words is not None:
+            views = views_of(settings.views(), words.widths)
         rankers = steps.rankers(X, data, head, views)
         return training.learned_model(
             kind=self.kind,

@@ -100,9 +100,7 @@ class FeatureMap:
         blank = blank_texts(texts) & (np.diff(sparse.indptr) == 0)
         return replace(joined, blank=blank) if blank.any() else joined
 
-    def sparse_half(
-        self, texts: list[str], runtime: Runtime, ready: Features | None
-    ) -> sp.csr_matrix:
+    def sparse_half(self, texts: list[str], runtime: Runtime, ready: Features | None) -> sp.csr_matrix:
         """Φ_tfidf of texts, or the ready features in its place."""
         if self.words is not None:
             return self.words.transform(texts, runtime.threads)

@@ -14,8 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from treetop.data.dataset import check_label_names
+from treetop.data.dataset import check_label_count
 from treetop.data.files import lines_of
+from treetop.data.labelnames import distinct_names
 from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
@@ -167,8 +168,10 @@ def imported_model(
 ) -> Model:
     """The model as `fit` would have returned it, except that label counts are unknown (zero)."""
     count = ranker.tree.label_of.size
-    names = [str(number) for number in range(count)] if labels is None else list(lines_of(labels))
-    check_label_names(labels, names, count)
+    names = [str(number) for number in range(count)]
+    if labels is not None:
+        names = distinct_names(list(lines_of(labels)))
+        check_label_count(labels, len(names), count)
     return Model(
         kind=kind,
         settings=settings,

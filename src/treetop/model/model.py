@@ -99,8 +99,8 @@ class Model:
         if X.widths != self.feature_map.widths:
             if self.reads_texts and sum(X.widths) == self.feature_map.widths[0]:
                 raise TreetopError(
-                    "this model was trained on texts with ready features: give the texts too, and these "
-                    "features as features="
+                    "this model was trained on texts with ready features: give the texts too, and "
+                    "these features as features="
                 )
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "

@@ -30,8 +30,8 @@ class TrainingDocuments:
     weights: np.ndarray | None  # float32, by document; None: all 1
     held_texts: list[str]
     held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
-    X: sp.csr_matrix | None = None  # ready features of the texts, in place of TF-IDF features
-    held_X: sp.csr_matrix | None = None  # and of the held-out texts
+    features: sp.csr_matrix | None = None  # ready features of the texts, in place of TF-IDF features
+    held_features: sp.csr_matrix | None = None  # and of the held-out texts
 
     def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
         """Open the folder in which finished stages of a training on these documents are kept."""
@@ -42,7 +42,7 @@ class TrainingDocuments:
             self.Y,
             self.held_labels,
             self.weights,
-            *(() if self.X is None else (self.X, self.held_X)),
+            *(() if self.features is None else (self.features, self.held_features)),
         )
         return Run(Path(folder), fingerprint, resume, overwrite)
 

@@ -86,10 +86,10 @@ class Training:
 
         Ready features take its place: there is no Φ_tfidf then.
         """
-        if data.X is not None and data.held_X is not None:
+        if data.features is not None and data.held_features is not None:
             self.run.fingerprint(TEXT_FEATURES.name, {"ready": True}, TEXT_FEATURES.after)
-            check_rows(features(data.X), data.Y)
-            return None, data.X, data.held_X
+            check_rows(features(data.features), data.Y)
+            return None, data.features, data.held_features
         self.runtime.reporter.step("text features")
         analysers, threads = self.settings.analysers(), self.runtime.threads
 
