@@ -151,9 +151,9 @@ def test_inspect_and_convert_say_what_becomes_of_the_features(place, run):
     figures = json.loads(shown.out)
     assert figures["splits"]["train"]["features"] == COLUMNS
     assert [path.rsplit("/", 1)[1] for path in figures["features"]] == ["X.trn.npz", "X.tst.npz"]
-    code, shown = run("data", "convert", "archive", "lines")
+    _, shown = run("data", "convert", "archive", "lines")
     assert "the ready features were left out: text-lines cannot hold texts and features" in shown.err
-    code, shown = run("data", "convert", "archive", "matrices", "--to", "xmlrepo")
+    _, shown = run("data", "convert", "archive", "matrices", "--to", "xmlrepo")
     assert "the texts were left out: xmlrepo cannot hold texts and features" in shown.err
     _, shown = run("data", "convert", "archive", "copy", "--to", "pecos")
     assert "left out" not in shown.err

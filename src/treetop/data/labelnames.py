@@ -20,7 +20,7 @@ def with_names_of(
 ) -> Dataset:
     """A copy whose labels have the names in a file, if there is one.
 
-    Labels of the same name stay apart, see `distinct_names`, unless the options say that their columns
+    Labels of the same name stay apart, see `numbered_names`, unless the options say that their columns
     are to be merged. Unless `exactly`, there may be more names than columns of labels.
     """
     if file is None:
@@ -32,12 +32,12 @@ def with_names_of(
     if not options.merge_duplicates:
         warnings = (*dataset.reading.warnings, *duplicate_warnings(file, names))
         reading = replace(dataset.reading, warnings=warnings)
-        return replace(dataset, label_names=distinct_names(names), reading=reading).same_width()
+        return replace(dataset, label_names=numbered_names(names), reading=reading).same_width()
     dataset = replace(dataset, label_names=names).same_width()
     return merged(dataset, names)
 
 
-def distinct_names(names: Sequence[str]) -> list[str]:
+def numbered_names(names: Sequence[str]) -> list[str]:
     """Names made distinct: the second ``a`` becomes ``a (2)``, or the next number that is free."""
     taken, seen, distinct = set(names), Counter[str](), []
     for name in names:
@@ -60,7 +60,7 @@ def duplicate_warnings(file: Path, names: Sequence[str]) -> list[str]:
     if not repeated:
         return []
     name, numbers = next(iter(repeated.items()))
-    second = distinct_names(names)[numbers[1] - 1]
+    second = numbered_names(names)[numbers[1] - 1]
     count = f"{len(repeated):,} label names occur" if len(repeated) > 1 else "a label name occurs"
     return [
         f"{file}: {count} more than once, such as {name!r} on lines {numbers[0]:,} and {numbers[1]:,}: "

@@ -16,7 +16,7 @@ import numpy as np
 
 from treetop.data.dataset import check_label_count
 from treetop.data.files import lines_of
-from treetop.data.labelnames import distinct_names
+from treetop.data.labelnames import numbered_names
 from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
@@ -170,7 +170,7 @@ def imported_model(
     count = ranker.tree.label_of.size
     names = [str(number) for number in range(count)]
     if labels is not None:
-        names = distinct_names(list(lines_of(labels)))
+        names = numbered_names(list(lines_of(labels)))
         check_label_count(labels, len(names), count)
     return Model(
         kind=kind,

@@ -18,7 +18,7 @@ from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.features import feature_count, row_of, text_of, to_matrix
+from treetop.serve.features import feature_count, row_of, text_in, to_matrix
 from treetop.serve.label_search import LabelSearch
 from treetop.serve.requests import Document, SparseRow, TextWithRow
 
@@ -100,7 +100,7 @@ class Served:
         rows = to_matrix([row_of(document) for document in documents], self.columns)
         if not self.model.reads_texts:
             return rows
-        return with_features([text_of(document) or "" for document in documents], rows)
+        return with_features([text_in(document) or "" for document in documents], rows)
 
     def readable_one(self, document: Document) -> Any:
         """One document as the model takes it."""

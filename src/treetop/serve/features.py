@@ -35,7 +35,7 @@ def check_inputs(documents: Sequence[Document], reads_texts: bool, columns: int 
     """Answer 409 unless the model takes such documents: texts, rows of `columns` features, or both."""
     for number, document in enumerate(documents):
         row = row_of(document)
-        if (text_of(document) is not None, row is not None) != (reads_texts, columns is not None):
+        if (text_in(document) is not None, row is not None) != (reads_texts, columns is not None):
             message = f"This model takes {kinds_wanted(reads_texts, columns)}"
             raise RequestError(409, "wrong_input", message)
         if columns is not None:
@@ -51,7 +51,7 @@ def kinds_wanted(reads_texts: bool, columns: int | None) -> str:
     return "features, not texts"
 
 
-def text_of(document: Document) -> str | None:
+def text_in(document: Document) -> str | None:
     """The text of a document, if it has one."""
     if isinstance(document, TextWithRow):
         return document.text

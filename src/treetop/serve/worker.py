@@ -12,7 +12,7 @@ from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Piece
 from treetop.serve.engine import ExplainQuery, PredictQuery, Served
 from treetop.serve.errors import RequestError, timed_out
-from treetop.serve.features import check_inputs, text_of
+from treetop.serve.features import check_inputs, text_in
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
@@ -119,7 +119,7 @@ class Worker:
             raise RequestError(413, "too_many_texts", message)
         limit = self.options.max_characters
         for number, text in enumerate(texts):
-            text = text_of(text) or ""
+            text = text_in(text) or ""
             if len(text) > limit:
                 message = f"Text {number} has {len(text):,} characters; the limit is {limit:,}"
                 raise RequestError(413, "text_too_long", message)
