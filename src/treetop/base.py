@@ -231,6 +231,8 @@ class FittedMixin(SavingMixin):
         k: int | Sequence[int] = (1, 3, 5),
         *,
         columns: Any = None,
+        propensity: str | tuple[float, float] = "default",
+        also: Iterable[str] = (),
         **options: Unpack[PredictKeywords],
     ) -> Evaluation:
         """Compute every registered metric on documents with known labels.
@@ -247,6 +249,10 @@ class FittedMixin(SavingMixin):
         columns : iterable of names, optional
             Names of the columns if `y` is a matrix whose columns are not `classes_`. A table has its
             own.
+        propensity : str or (float, float), default="default"
+            Constants of PSP and PSnDCG, see `treetop.metrics.evaluate`.
+        also : iterable of str, default=()
+            Metrics that are computed on request only, such as ``"PSP_raw"``.
         **options
             Keyword arguments of `predict_scores`.
 
@@ -267,7 +273,10 @@ class FittedMixin(SavingMixin):
 
         deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
         scores = self.predict_scores(X, deepest, **options)
-        return metrics.evaluate(y, scores, k, columns=columns, **metrics.known_labels(self))
+        known = metrics.known_labels(self)
+        return metrics.evaluate(
+            y, scores, k, columns=columns, propensity=propensity, also=also, **known
+        )
 
     def score(self, X: Any, y: Any, *, features: Any = None) -> float:
         """Compute P@1, the fraction of documents whose best label is true.

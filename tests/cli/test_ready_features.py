@@ -1,6 +1,7 @@
 """The commands on an archive of texts with ready features, from training to predictions."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -147,7 +148,7 @@ def test_a_compressed_model_takes_the_same_features(run, model):
 
 
 def test_inspect_and_convert_say_what_becomes_of_the_features(place, run):
-    code, shown = run("data", "inspect", "archive", "--json")
+    _, shown = run("data", "inspect", "archive", "--json")
     figures = json.loads(shown.out)
     assert figures["splits"]["train"]["features"] == COLUMNS
     assert [path.rsplit("/", 1)[1] for path in figures["features"]] == ["X.trn.npz", "X.tst.npz"]
@@ -158,3 +159,27 @@ def test_inspect_and_convert_say_what_becomes_of_the_features(place, run):
     _, shown = run("data", "convert", "archive", "copy", "--to", "pecos")
     assert "left out" not in shown.err
     assert (place / "copy" / "X.tst.npz").is_file()
+
+
+def test_constants_follow_the_name_of_the_data_or_of_the_preset(place, run):
+    preset = {"model": "xr-linear", "settings": {"trees": 1}}
+    (place / "amazon-3m.json").write_text(json.dumps(preset))
+    code, shown = run("train", "archive", "-o", "named", "--preset", "amazon-3m.json")
+    assert code == 0, shown.err
+    assert treetop.load(place / "named").model_.preset == "amazon-3m"
+    code, shown = run("evaluate", "named", "archive")
+    assert "propensities: amazon, as is usual for the preset amazon-3m" in shown.err
+    assert "metrics in per cent at k = 1, 3, 5, 10; propensities with A = 0.6, B = 2.6" in shown.out
+    moved = place / "copied"
+    shutil.copytree(place / "archive", moved / "wiki-500k")
+    _, shown = run("evaluate", "named", moved / "wiki-500k", "--also", "PSP_raw", "--json")
+    assert "propensities: wikipedia, as is usual for the data set wiki-500k" in shown.err
+    figures = json.loads(shown.out)
+    assert figures["propensity"] == {"A": 0.5, "B": 0.4}
+    assert figures["k"] == [1, 3, 5, 10]
+    assert figures["PSP_raw@1"] > figures["PSP@1"]
+    _, shown = run("evaluate", "named", moved / "wiki-500k", "--propensity", "default")
+    assert "A = 0.55, B = 1.5" in shown.out
+    code, shown = run("evaluate", "named", "archive", "--also", "nDCGG")
+    assert code == 2
+    assert "unknown metric 'nDCGG': also takes PSP_raw" in shown.err

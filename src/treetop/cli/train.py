@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,9 @@ def train_members(
             if len(members) > 1:
                 report.note(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
             own = run_options(options, kind, part, number, held_out)
-            models.append(fit(KINDS[kind](**settings), part, part.split("train"), report, **own))
+            estimator = fit(KINDS[kind](**settings), part, part.split("train"), report, **own)
+            estimator.model_ = replace(estimator.model_, preset=preset_name(options.preset))
+            models.append(estimator)
         return models[0] if len(models) == 1 else Ensemble(models, combine)
 
     metrics = None
@@ -164,6 +167,11 @@ def note_unlabelled(split: Split, report: Reporter) -> None:
     empty = sum(not line for line in lines)
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
+
+
+def preset_name(preset: str | None) -> str:
+    """The name of a preset, without the folders of a user's own file."""
+    return "" if preset is None else Path(preset).name.removesuffix(".json")
 
 
 def note_features(split: Split, kind: str, report: Reporter) -> None:

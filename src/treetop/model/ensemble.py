@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.predictor import HERE, Predictor, check_limits
-from treetop.ranking.combining import combined
+from treetop.ranking.combining import LINEAR_RANK, LISTED, combined, parsed_combine, restricted
 from treetop.runtime import Runtime
-
-# Labels per document that each member of an ensemble contributes to the pool of candidates. It does not
-# depend on the number of labels requested, and neither does any score.
-CANDIDATES_PER_MEMBER = 100
 
 
 @dataclass(frozen=True)
@@ -48,6 +45,11 @@ class EnsembleModel:
     def train_documents(self) -> int:
         """Number of training documents of the first member."""
         return self.members[0].train_documents
+
+    @property
+    def preset(self) -> str:
+        """Name of the preset that the first member was trained with; empty without one."""
+        return self.members[0].preset
 
     @property
     def has_encoder(self) -> bool:
@@ -83,22 +85,31 @@ class EnsembleModel:
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""
         check_limits(k, beam)
+        if raw:
+            raise TreetopError("an ensemble has no raw scores: combine its members' instead")
+        of_raw, how = parsed_combine(self.combine)
         pairs = list(zip(self.members, features, strict=True))
+        lists = None
         if candidates is None:
             lists = [
-                member.scores_from(own, CANDIDATES_PER_MEMBER, runtime, beam=beam, allow=allow)
+                member.scores_from(own, LISTED, runtime, beam=beam, allow=allow)
                 for member, own in pairs
             ]
             candidates = union_of(lists)
-        most = max(1, int(np.diff(sp.csr_matrix(candidates).indptr).max(initial=0)))
-        parts = [
-            member.scores_from(own, most, runtime, allow=allow, candidates=candidates)
-            for member, own in pairs
-        ]
-        return combined(parts, self.weights, self.combine, k)
+        parts = lists
+        if parts is None or of_raw or how != LINEAR_RANK:
+            most = max(1, int(np.diff(sp.csr_matrix(candidates).indptr).max(initial=0)))
+            parts = [
+                member.scores_from(own, most, runtime, allow=allow, candidates=candidates, raw=of_raw)
+                for member, own in pairs
+            ]
+        if how == LINEAR_RANK and lists is not None:  # ranks in each member's own list
+            parts = [restricted(part, own) for part, own in zip(parts, lists, strict=True)]
+        return combined(parts, self.weights, how, k)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the members' encoders."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -62,6 +62,7 @@ class Model:
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
+    preset: str = ""  # name of the preset it was trained with, if any
 
     @property
     def has_encoder(self) -> bool:
@@ -121,8 +122,12 @@ class Model:
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
-        """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""
+        """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row.
+
+        `raw` gives the raw scores of the labels' rankers, without those of the nodes above.
+        """
         check_limits(k, beam)
         allowed = None if allow is None else columns_of(allow, self.vocabulary)
         if candidates is not None:
@@ -130,6 +135,8 @@ class Model:
             if candidates.shape != shape:
                 raise TreetopError(f"candidates have shape {candidates.shape}, expected {shape}")
         rankers, threads = self.rankers, runtime.thread_count
+        if raw:
+            rankers = tuple(map(with_raw_scores, rankers))
         if len(rankers) == 1:
             scores = rankers[0].predict(features, k, threads, beam, allowed, candidates)
         else:
@@ -148,6 +155,7 @@ class Model:
             "model": self.kind,
             "settings": to_json(self.settings),
             "asked": dict(self.asked),
+            **({"preset": self.preset} if self.preset else {}),
             "trees": [str(ranker.tree) for ranker in self.rankers],
             "storage": self.storage,
             "text": False if words is None else words.kind,
@@ -163,3 +171,8 @@ class Model:
                 "most_frequent": int(self.label_counts.max(initial=0)),
             },
         }
+
+
+def with_raw_scores(ranker: Ranker) -> Ranker:
+    """A ranker whose scores are the raw ones of its labels."""
+    return replace(ranker, settings=replace(ranker.settings, score_transform="identity"))

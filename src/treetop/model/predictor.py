@@ -33,6 +33,8 @@ class Predictor(Protocol):
     @property
     def train_documents(self) -> int: ...  # noqa: D102
     @property
+    def preset(self) -> str: ...  # noqa: D102
+    @property
     def has_encoder(self) -> bool: ...  # noqa: D102
     @property
     def reads_texts(self) -> bool: ...  # noqa: D102
@@ -53,8 +55,12 @@ class Predictor(Protocol):
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
-        """Score the best `k` labels of each document: CSR (N, L), best first in each row."""
+        """Score the best `k` labels of each document: CSR (N, L), best first in each row.
+
+        `raw` gives the raw scores of `candidates`, as an ensemble may combine them.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Describe the model in plain values, for config.json, the model card and the service."""
