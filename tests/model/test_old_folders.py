@@ -106,7 +106,7 @@ def test_each_tree_of_old_folders_gives_the_same_scores(name):
 
 
 def combined_as_before(model, documents, k):
-    """The mean over the best labels of each tree (2k) or member (4k), as 0 where one does not list it."""
+    """The mean over the best 2k labels of each tree, or 4k of each member; others count as 0."""
     if isinstance(model, EnsembleModel):
         members = [combined_as_before(member, documents, 4 * k) for member in model.members]
         parts, weights = [softmax_of_rows(part) for part in members], np.array(model.weights)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
-from importlib.util import find_spec
+from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def require(feature: str, extra: str, *modules: str, instead: str | None = None)
 def check_installed(feature: str, extra: str, *modules: str, instead: str | None = None) -> None:
     """Raise the `TreetopError` of `missing` unless `modules` are installed, without importing them."""
     for module in modules:
-        if find_spec(module) is None:
+        if util.find_spec(module) is None:
             raise missing(feature, extra, ModuleNotFoundError(name=module), instead)
 
 
