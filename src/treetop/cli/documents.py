@@ -123,7 +123,7 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
         return split if model.reads_texts else replace(split, texts=None)
     if split.X is None or form != libsvm.NAME:
         return split
-    width = column_count(model)
+    width = sum(model.widths)
     unknown = max(0, split.X.shape[1] - width)
     if unknown:
         report.note(f"features from {width:,} on are left out: the model was trained without them")
@@ -153,10 +153,3 @@ def kind_name(texts: bool, features: bool) -> str:
     if texts and features:
         return "texts with ready features"
     return "texts" if texts else "features"
-
-
-def column_count(model: Any) -> int:
-    """Number of columns of the matrices that a model takes."""
-    while hasattr(model, "members"):
-        model = model.members[0]
-    return sum(model.feature_map.widths)

@@ -82,10 +82,8 @@ def propensity_for(options: EvaluateOptions, model: Predictor, report: Reporter)
     return DEFAULT
 
 
-def seen_in_training(model: Any, split: Split) -> float:
+def seen_in_training(model: Predictor, split: Split) -> float:
     """The share of the documents of a split that a model was trained on, as far as it is known."""
-    while hasattr(model, "members"):
-        model = model.members[0]
     documents = split.documents if model.reads_texts or split.X is None else split.X
     if model.seen is None or documents is None:
         return 0.0

@@ -112,17 +112,11 @@ class XRTransformer(Learner):
         ----------
         X : iterable of str
             N texts.
-        y : list of lists of names, matrix of shape (N, L), or list or array of shape (N,)
-            Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
-            frame, whose columns are the labels; or one label per document. Names are strings,
-            integers, floats or booleans, all of one type, which predictions and saved models keep.
+        y, label_names, sample_weight
+            As for `XRLinear.fit`.
         features : matrix of shape (N, d), optional
             Ready features of the texts, used in place of TF-IDF features, such as those of the paper's
             data sets: predictions require such features too.
-        label_names : sequence of names, optional
-            Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
-        sample_weight : array of shape (N,), optional
-            Weight of each document; one of weight 0 is left out.
         validation : (texts, labels) or (texts, labels, features), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional

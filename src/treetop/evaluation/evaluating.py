@@ -10,7 +10,6 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics
 from treetop.evaluation.context import Context, f1, predicted_above, ranking_context, ratio
-from treetop.evaluation.propensity import propensity_constants
 from treetop.evaluation.result import Evaluation
 
 # Bounds of the label frequencies that results are broken down by; None is unbounded.
@@ -116,7 +115,7 @@ def evaluate(
     if not ranks or min(ranks) < 1:
         raise TreetopError(f"k is {k}: give one or several numbers of at least 1")
     computed = metrics.computed_metrics(also)
-    deepest = ranking_context(
+    context = ranking_context(
         y_true,
         scores,
         max(ranks),
@@ -126,12 +125,22 @@ def evaluate(
         train_documents=train_documents,
         propensity=propensity,
     )
+    return evaluation_of(context, ranks, threshold, computed)
+
+
+def evaluation_of(
+    deepest: Context,
+    ranks: Sequence[int],
+    threshold: float | None,
+    computed: Sequence[metrics.Metric],
+) -> Evaluation:
+    """Compute metrics: those of one rank at each of `ranks`, the others at the last."""
     result = Evaluation(
         documents=int(deepest.Y.shape[0]),
         labels=int(deepest.Y.shape[1]),
         documents_without_labels=int((deepest.positives == 0).sum()),
         k=list(ranks),
-        propensity=dict(zip("AB", propensity_constants(propensity), strict=True)),
+        propensity=dict(zip("AB", deepest.constants, strict=True)),
     )
     for rank in ranks:
         context = deepest.at(rank)

@@ -13,6 +13,7 @@ from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.predictor import HERE, Predictor, check_limits
+from treetop.model.seen import SeenDocuments
 from treetop.ranking.combining import LINEAR_RANK, LISTED, combined, parsed_combine, restricted
 from treetop.runtime import Runtime
 
@@ -50,6 +51,22 @@ class EnsembleModel:
     def preset(self) -> str:
         """Name of the preset that the first member was trained with; empty without one."""
         return self.members[0].preset
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Columns of the sparse and the dense half of the features, of the first member."""
+        return self.members[0].widths
+
+    @property
+    def ready_columns(self) -> int | None:
+        """Columns of the ready features, of the first member that takes any; None if none does."""
+        every = (member.ready_columns for member in self.members)
+        return next((columns for columns in every if columns is not None), None)
+
+    @property
+    def seen(self) -> SeenDocuments | None:
+        """Hashes of the training documents of the first member."""
+        return self.members[0].seen
 
     @property
     def has_encoder(self) -> bool:

@@ -65,6 +65,11 @@ class Model:
     preset: str = ""  # name of the preset it was trained with, if any
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Columns of the sparse and the dense half of the features."""
+        return self.feature_map.widths
+
+    @property
     def has_encoder(self) -> bool:
         """Whether texts are embedded by an encoder."""
         return self.feature_map.encoder is not None
@@ -78,6 +83,13 @@ class Model:
     def needs_features(self) -> bool:
         """Whether the model takes ready features, alone or with texts."""
         return self.feature_map.needs_features
+
+    @property
+    def ready_columns(self) -> int | None:
+        """Columns of the ready features that it takes, alone or with texts; None if it takes none."""
+        if not self.needs_features:
+            return None
+        return self.widths[0] if self.reads_texts else sum(self.widths)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -93,19 +105,19 @@ class Model:
         if ready is None or (texts is not None and self.reads_texts):
             assert texts is not None
             return self.feature_map.of_texts(texts, runtime, ready)
-        return self.checked(read_features_like(ready, self.feature_map.widths))
+        return self.checked(read_features_like(ready, self.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
-        if X.widths != self.feature_map.widths:
-            if self.reads_texts and sum(X.widths) == self.feature_map.widths[0]:
+        if X.widths != self.widths:
+            if self.reads_texts and sum(X.widths) == self.ready_columns:
                 raise TreetopError(
                     "this model was trained on texts with ready features: give the texts too, and "
                     "these features as features="
                 )
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
-                f"{sum(self.feature_map.widths)} features as input"
+                f"{sum(self.widths)} features as input"
             )
         return X
 
@@ -162,7 +174,7 @@ class Model:
             "label_type": label_type(self.classes),
             "reads_texts": self.reads_texts,
             "needs_features": self.needs_features,
-            "feature_widths": list(self.feature_map.widths),
+            "feature_widths": list(self.widths),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
             "data": {

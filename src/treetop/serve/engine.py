@@ -18,7 +18,7 @@ from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.features import feature_count, row_of, text_in, to_matrix
+from treetop.serve.features import row_of, text_in, to_matrix
 from treetop.serve.label_search import LabelSearch
 from treetop.serve.requests import Document, SparseRow, TextWithRow
 
@@ -50,7 +50,7 @@ class Served:
         self.name = folder.resolve().name
         self.loaded = time.time()
         # Of the features that the model takes, alone or with texts; None if it takes none.
-        self.columns = feature_count(self.model)
+        self.columns = self.model.ready_columns
 
     @cached_property
     def search(self) -> LabelSearch:

@@ -8,27 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.model.ensemble import EnsembleModel
-from treetop.model.model import Model
-from treetop.model.predictor import Predictor
 from treetop.serve.errors import RequestError
 from treetop.serve.requests import Document, SparseRow, TextWithRow
 
 LARGEST = float(np.finfo(np.float32).max)
-
-
-def feature_count(model: Predictor) -> int | None:
-    """Number of columns of the features that a model takes, alone or with texts; None if it takes none.
-
-    Of an ensemble, that of the first member that takes any.
-    """
-    if isinstance(model, EnsembleModel):
-        counts = (feature_count(member) for member in model.members)
-        return next((count for count in counts if count is not None), None)
-    assert isinstance(model, Model)
-    if not model.needs_features:
-        return None
-    return model.feature_map.widths[0] if model.reads_texts else sum(model.feature_map.widths)
 
 
 def check_inputs(documents: Sequence[Document], reads_texts: bool, columns: int | None) -> None:
