@@ -220,3 +220,24 @@ def test_an_ensemble_gives_each_member_what_it_takes(ready, tfidf, queries, tmp_
     assert any(name.startswith("feature ") for name in names)
     with pytest.raises(TreetopError, match="give features="):
         loaded.predict(questions)
+
+
+def test_named_features_are_explained_by_their_names(encoder, own, tfidf, tmp_path):
+    texts, labels = documents()
+    words = own.model_.feature_map.words
+    names = [f"the word {words.feature_name(n)}" for n in range(words.features)]
+    given = {"features": tfidf(texts), "feature_names": names}
+    linear = treetop.XRLinear().fit(texts, labels, **given)
+    model = treetop.XRTransformer(encoder=encoder, **SETTINGS, fine_tune=False)
+    for one in (linear, model.fit(texts, labels, **given)):
+        one.save(tmp_path / one.kind)
+        loaded = treetop.load(tmp_path / one.kind)
+        (why,) = loaded.explain("red apple", "red", features=tfidf(["red apple"]))
+        assert "the word red" in [word.name for word in why.words]
+    assert treetop.XRLinear().fit(tfidf(texts), labels, feature_names=names).model_.feature_names
+    with pytest.raises(TreetopError, match=f"feature_names has 1 names for {len(names)} features"):
+        treetop.XRLinear().fit(texts, labels, features=tfidf(texts), feature_names=["a"])
+    with pytest.raises(
+        TreetopError, match="but there are texts alone: leave it out, or give features="
+    ):
+        model.fit(texts, labels, feature_names=["a"])

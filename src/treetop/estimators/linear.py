@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -82,6 +83,7 @@ class XRLinear(Learner):
         y: Any,
         *,
         features: Any = None,
+        feature_names: Sequence[Any] | None = None,
         label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
@@ -102,6 +104,8 @@ class XRLinear(Learner):
         features : matrix of shape (N, d), optional
             Ready features of the texts `X`, used in place of TF-IDF features: predictions require such
             features too. The texts are only kept, with ``keep_documents=True``.
+        feature_names : sequence of names, optional
+            Names of the columns of a matrix of features, which explanations show instead of numbers.
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
@@ -144,7 +148,9 @@ class XRLinear(Learner):
             auto.check_levels(asked, len(classes))
             warm_up(common_kernels(), place.threads, place.reporter)
             documents = with_features(X, features)
-            self.model_ = self._learn(documents, Y, classes, weights, tree, asked, place)
+            names = training.read_feature_names(feature_names, documents)
+            model = self._learn(documents, Y, classes, weights, tree, asked, place)
+            self.model_ = replace(model, feature_names=names)
         return self
 
     def _learn(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
@@ -96,6 +97,7 @@ class XRTransformer(Learner):
         y: Any,
         *,
         features: Any = None,
+        feature_names: Sequence[Any] | None = None,
         label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
         validation: tuple[Any, ...] | None = None,
@@ -117,6 +119,8 @@ class XRTransformer(Learner):
         features : matrix of shape (N, d), optional
             Ready features of the texts, used in place of TF-IDF features, such as those of the paper's
             data sets: predictions require such features too.
+        feature_names : sequence of names, optional
+            Names of the columns of `features`, which explanations show instead of numbers.
         validation : (texts, labels) or (texts, labels, features), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional
@@ -153,6 +157,7 @@ class XRTransformer(Learner):
                 "XRTransformer reads texts, not a feature matrix alone: pass the texts, and the matrix "
                 "as features=, or use XRLinear"
             )
+        names = training.read_feature_names(feature_names, documents)
         training.check_run(run, resume, overwrite)
         data = training.read_documents(settings, documents, y, label_names, sample_weight, validation)
         auto.check_levels(settings, len(data.classes))
@@ -166,7 +171,8 @@ class XRTransformer(Learner):
 
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
             warm_up(common_kernels(), place.threads, place.reporter)
-            self.model_ = training.with_fallback(place, learn)
+            model = training.with_fallback(place, learn)
+            self.model_ = replace(model, feature_names=names if settings.words else None)
         return self
 
     def _learn(

@@ -178,7 +178,7 @@ def add_contributions(
     for at in np.flatnonzero(values).tolist():
         feature, value = int(features[at]), float(values[at])
         if tfidf is None or text is None:
-            own.add(Gram(f"feature {feature}"), value, 0)
+            own.add(Gram(member.model.feature_name(feature)), value, 0)
             continue
         analyzer = analyzer_of(tfidf, feature)
         gram = Gram(tfidf.feature_name(feature), analyzer.unit, analyzer.lowercase)

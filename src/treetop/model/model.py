@@ -18,6 +18,7 @@ from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
+from treetop.model.feature_names import FeatureNames
 from treetop.model.predictor import HERE, check_limits
 from treetop.model.seen import SeenDocuments
 from treetop.ranking.blank import without_rows
@@ -43,7 +44,11 @@ class SavedPart(Protocol):
 
 
 # Optional parts of a model by the name of their field. Each is a file of the model folder.
-OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments, "seen": SeenDocuments}
+OPTIONAL_PARTS: dict[str, type[SavedPart]] = {
+    "documents": KeptDocuments,
+    "seen": SeenDocuments,
+    "feature_names": FeatureNames,
+}
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,7 @@ class Model:
     train_documents: int
     documents: KeptDocuments | None = None
     seen: SeenDocuments | None = None  # hashes of the training documents
+    feature_names: FeatureNames | None = None  # of features that were passed as a matrix
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
@@ -120,6 +126,12 @@ class Model:
                 f"{sum(self.widths)} features as input"
             )
         return X
+
+    def feature_name(self, feature: int) -> str:
+        """The name of a column of the sparse half that was passed as a matrix, or its number."""
+        if self.feature_names is None:
+            return f"feature {feature}"
+        return self.feature_names.name_of(feature)
 
     def select(self, features: Features, rows: np.ndarray) -> Features:
         """Select features of some documents by their row numbers."""
