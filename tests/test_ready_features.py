@@ -232,7 +232,7 @@ def test_named_features_are_explained_by_their_names(encoder, own, tfidf, tmp_pa
     for one in (linear, model.fit(texts, labels, **given)):
         one.save(tmp_path / one.kind)
         loaded = treetop.load(tmp_path / one.kind)
-        (why,) = loaded.explain("red apple", "red", features=tfidf(["red apple"]))
+        why = loaded.explain("red apple", "red", features=tfidf(["red apple"]))
         assert "the word red" in [word.name for word in why.words]
     assert treetop.XRLinear().fit(tfidf(texts), labels, feature_names=names).model_.feature_names
     with pytest.raises(TreetopError, match=f"feature_names has 1 names for {len(names)} features"):
