@@ -11,7 +11,7 @@ from typing import Any
 
 import treetop
 from treetop.cli.console import Console
-from treetop.cli.documents import documents_for
+from treetop.cli.documents import documents_for, kind_name
 from treetop.cli.evaluate import evaluate_split
 from treetop.cli.paths import check_data, check_model, not_found
 from treetop.cli.screen import comparison_rows, print_table
@@ -49,7 +49,9 @@ def import_from_pecos(
     store.check_target(output)
     model = import_model(source, words, labels)
     model.save(output)
-    reads = "texts" if model.model_.reads_texts else "features (give --words to predict from texts)"
+    reads = kind_name(model.model_.reads_texts, model.model_.needs_features)
+    if model.model_.needs_features:
+        reads += " (give --words to predict from texts)"
     console.message(f"{output}: {model.kind}, {len(model.classes_):,} labels, predicts from {reads}")
     if labels is not None:
         for warning in duplicate_warnings(labels, list(lines_of(labels))):

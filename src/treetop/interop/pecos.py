@@ -48,7 +48,8 @@ def import_model(
     folder : Path
         Folder of an ``XLinearModel`` or an ``XTransformer``.
     words : Path, optional
-        Folder of PECOS's TF-IDF vectorizer, required to predict from texts.
+        Folder of PECOS's TF-IDF vectorizer, required to predict from texts. Without it, an
+        ``XLinearModel`` takes feature matrices, and an ``XTransformer`` texts with ``features=``.
     labels : Path, optional
         File of label names, one per line; by default labels are named by their numbers.
 
@@ -90,11 +91,6 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
     if type(width) is not int or not 0 < width < LARGEST:
         raise TreetopError(f"{inner / 'text_encoder' / 'config.json'}: hidden_size is not a size")
     ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
-    if sparse and words is None:
-        raise TreetopError(
-            f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the "
-            "folder of its TF-IDF (--words)"
-        )
     parameters = inner / "param.json"
     predicting = section(parameters, read_json(parameters), "pred_params")
     length = number_of_json(parameters, predicting, "truncate_length", 128)
@@ -106,9 +102,10 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
         dense_weight=1.0,
         center=False,
     )
+    vectoriser = no_words() if not sparse else None  # None: the features are passed with the texts
     feature_map = FeatureMap(
         (sparse, width),
-        no_words() if words is None else checked_words(words, sparse),
+        vectoriser if words is None else checked_words(words, sparse),
         EncoderHandle.holding(read_encoder(inner, settings), settings.max_length, settings.dropout),
         settings.dense_weight,
     )
