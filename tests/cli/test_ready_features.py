@@ -30,6 +30,7 @@ def place(tmp_path_factory):
     vocabulary = vocabulary_of(LABELS)
     for short, texts, labels in (
         ("trn", TEXTS, LABELS),
+        ("val", *documents(9, seed=6)),
         ("tst", *documents(12, seed=5)),
     ):
         (here / "archive" / f"X.{short}.txt").write_text("".join(f"{text}\n" for text in texts))
@@ -114,6 +115,19 @@ def test_explain_takes_the_features_of_its_text(place, run, model):
     assert "feature 0" in shown.out  # the letter a
 
 
+def test_a_validation_split_and_a_resumed_run_take_the_same_features(place, run):
+    code, shown = run(*TRAIN, "-o", "again")
+    assert code == 0, shown.err
+    stages = {file: file.stat().st_mtime_ns for file in place.glob("again.run/*/*.safetensors")}
+    assert stages
+    code, shown = run(*TRAIN, "-o", "again", "--resume")
+    assert code == 0, shown.err
+    assert {file: file.stat().st_mtime_ns for file in stages} == stages
+    code, shown = run(*TRAIN, "-o", "again", "--resume", "--features", "none")
+    assert code == 2
+    assert "this run began on other data" in shown.err
+
+
 def test_without_features_the_words_are_counted(place, run):
     code, shown = run("train", "archive", "-o", "plain", "--features", "none")
     assert code == 0, shown.err
@@ -151,7 +165,11 @@ def test_inspect_and_convert_say_what_becomes_of_the_features(place, run):
     _, shown = run("data", "inspect", "archive", "--json")
     figures = json.loads(shown.out)
     assert figures["splits"]["train"]["features"] == COLUMNS
-    assert [path.rsplit("/", 1)[1] for path in figures["features"]] == ["X.trn.npz", "X.tst.npz"]
+    assert [path.rsplit("/", 1)[1] for path in figures["features"]] == [
+        "X.trn.npz",
+        "X.val.npz",
+        "X.tst.npz",
+    ]
     _, shown = run("data", "convert", "archive", "lines")
     assert "the ready features were left out: text-lines cannot hold texts and features" in shown.err
     _, shown = run("data", "convert", "archive", "matrices", "--to", "xmlrepo")
