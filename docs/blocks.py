@@ -49,7 +49,7 @@ MARKERS = ("not run", "not run in CI", "background", "file", "output")
 RUNNABLE = ("python", "sh")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # Times and sizes depend on the machine.
-MEASURED = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|MB|MB/s)\b)")
+MEASURED = re.compile(r"\d[\d,.]*(?: min \d\d)?(?= ?(?:s|ms|seconds|MB|MB/s)\b)")
 SHOWN_PORT = "8000"
 
 
