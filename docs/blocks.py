@@ -250,7 +250,7 @@ def cut(output: str, limit: int | None) -> str:
 def differs(shown: str, printed: str, numbers_vary: bool = False) -> bool:
     """Whether an output is another one than shown.
 
-    Spaces, rules of tables, times and sizes do not count; other numbers may be off by 3 per cent, as
+    Spaces, rules of tables, times and sizes do not count; other numbers may be off by 3%, as
     another processor rounds differently.
     """
 

@@ -46,6 +46,9 @@ class Ranker:
     weights: Weights
     settings: RankerSettings  # resolved for the depth of the tree
 
+    def __repr__(self) -> str:
+        return f"<Ranker: tree {self.tree}>"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
 
