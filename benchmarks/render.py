@@ -100,7 +100,7 @@ def first_run_section():
         "## The first run on a machine, and the first text of a process",
         "",
         "treetop compiles its kernels when they are first used, and keeps them. The first rows are the",
-        "time of compilation, the others that of a new process with compiled kernels, with all imports.",
+        "time of compilation, the others of a new process with compiled kernels, all imports included.",
         "",
         f"| | commit {results['old']} | commit {results['new']} | ratio |",
         "| --- | --- | --- | --- |",
