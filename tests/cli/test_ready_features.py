@@ -187,7 +187,7 @@ def test_constants_follow_the_name_of_the_data_or_of_the_preset(place, run):
     assert treetop.load(place / "named").model_.preset == "amazon-3m"
     code, shown = run("evaluate", "named", "archive")
     assert "propensities: amazon, as is usual for the preset amazon-3m" in shown.err
-    assert "metrics in per cent at k = 1, 3, 5, 10; propensities with A = 0.6, B = 2.6" in shown.out
+    assert "metrics in percent at k = 1, 3, 5, 10; propensities with A = 0.6, B = 2.6" in shown.out
     moved = place / "copied"
     shutil.copytree(place / "archive", moved / "wiki-500k")
     _, shown = run("evaluate", "named", moved / "wiki-500k", "--also", "PSP_raw", "--json")

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 import treetop
-from treetop.cli.documents import STDIN, lines_from
+from treetop.cli.console import Console
+from treetop.cli.documents import STDIN, lines_from, note_terminal
 from treetop.cli.paths import check_model
 from treetop.data.npz import load_matrix
 from treetop.errors import TreetopError
@@ -25,9 +26,11 @@ def explain_text(
     words: int,
     as_json: bool,
     features: Path | None = None,
+    console: Console | None = None,
 ) -> None:
     """Print why a text gets its labels."""
     check_model(model)
+    note_terminal(text, console or Console())
     if text == STDIN:
         text = "\n".join(lines_from(STDIN))
     estimator = treetop.load(str(model))

@@ -143,6 +143,7 @@ def explain_command(options: ExplainOptions, console: Console | None = None) -> 
         words=options.words,
         as_json=options.json,
         features=options.features,
+        console=console,
     )
 
 
