@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import shutil
 import tarfile
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import unwritable
+from treetop.runtime.files import FULL, temporary_folder, unwritable
 
 # The data sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
 ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
@@ -114,9 +112,8 @@ def published_sum(address: str) -> str | None:
 
 def unpack_archive(archive: Path, target: Path) -> None:
     """Extract the folder of an archive that is named like `target`, or its only folder."""
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
-        with tarfile.open(archive) as opened:
+        with temporary_folder(target) as work, tarfile.open(archive) as opened:
             # Python 3.11.4 and later check members themselves as well.
             opened.extraction_filter = getattr(tarfile, "data_filter", None)
             size = 0
@@ -126,15 +123,15 @@ def unpack_archive(archive: Path, target: Path) -> None:
                 if size > LARGEST_UNPACKED:
                     raise TreetopError(f"{archive}: extracts to more than {LARGEST_UNPACKED >> 30} GiB")
                 opened.extract(member, work, set_attrs=False)
-        inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
-        folders = [path for path in work.iterdir() if path.is_dir()]
-        chosen = inner[0] if inner else folders[0] if len(folders) == 1 else work
-        chosen.chmod(0o755)
-        chosen.rename(target)
+            inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
+            folders = [path for path in work.iterdir() if path.is_dir()]
+            chosen = inner[0] if inner else folders[0] if len(folders) == 1 else work
+            chosen.chmod(0o755)
+            chosen.rename(target)
     except (tarfile.TarError, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise unwritable(target, error) from None
         raise TreetopError(f"{archive}: damaged archive ({error}): delete it and try again") from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def check_member(archive: Path, member: tarfile.TarInfo) -> None:

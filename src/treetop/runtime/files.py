@@ -14,13 +14,22 @@ import re
 import secrets
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from treetop.errors import TreetopError
-from treetop.runtime.locks import NO_FOLLOW, is_same, lock_handle, lock_of, locked, try_lock
+from treetop.runtime.locks import (
+    NO_FOLLOW,
+    POLL_SECONDS,
+    is_same,
+    lock_handle,
+    lock_of,
+    locked,
+    try_lock,
+)
 
 PART = re.compile(r"\.(.+?)(\.[0-9a-f]{8})?\.part", re.DOTALL)
 # Seconds to wait for another process that is saving to the same folder.
@@ -84,14 +93,74 @@ def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pa
     check(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(lock_of(target), target, SAVING_SECONDS), temporary_folder(target) as fresh:
-            restore(target)
-            yield fresh
-            flush_folder(fresh)
-            check(target)
-            swap(fresh, target)
+        with locked(lock_of(target), target, SAVING_SECONDS):
+            restore(target, check)
+            with temporary_folder(target) as fresh:
+                yield fresh
+                flush_folder(fresh)
+                check(target)
+                swap(fresh, target)
     except OSError as error:
         raise unwritable(target, error) from None
+
+
+@contextmanager
+def creating_file(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
+    """Yield the path of a new file of the same name, which becomes `target` when the block ends.
+
+    `check(target)` raises an error if `target` exists; it is called before and after the block.
+    """
+    check(target)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with temporary_folder(target) as fresh:
+            part = fresh / target.name
+            yield part
+            flush_folder(fresh)
+            check(target)
+            part.rename(target)
+    except OSError as error:
+        raise unwritable(target, error) from None
+
+
+@contextmanager
+def reserving(target: Path) -> Iterator[None]:
+    """Keep other processes from writing a folder during long work that ends by writing it.
+
+    Raise a `TreetopError` before that work if one already does, or if the folder cannot be written.
+    Folders that are created for `target` are removed if it is not written.
+    """
+    absent = [folder for folder in target.parents if not folder.exists()]
+    try:
+        with ExitStack() as stack:
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(lock_of(target), target, POLL_SECONDS))
+            except OSError as error:
+                raise unwritable(target, error) from None
+            yield
+    finally:
+        for folder in absent:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def has_temporary_folder() -> bool:
+    """Whether this user can write any folder for temporary files; not so in some containers."""
+    try:
+        tempfile.gettempdir()
+    except OSError:
+        return False
+    return True
+
+
+@contextmanager
+def scratch_folder(name: str) -> Iterator[Path]:
+    """Create a folder for temporary files of this user, which a later call deletes after a kill."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    with temporary_folder(Path(tempfile.gettempdir(), f"treetop-{name}-{user}")) as folder:
+        folder.chmod(0o700)
+        yield folder
 
 
 @contextmanager
@@ -223,11 +292,20 @@ def swap(fresh: Path, target: Path) -> None:
         aside.rename(fresh)
 
 
-def restore(target: Path) -> None:
-    """Undo the first step of a `swap` that was killed after it, on a system that cannot exchange."""
+def restore(target: Path, check: Callable[[Path], None]) -> None:
+    """Complete or undo a `swap` that was killed halfway, on a system that cannot exchange.
+
+    What it has left is deleted, or put back into place, only if `check` lets it be replaced.
+    """
     aside = target.with_name(f".{target.name}{ASIDE}")
-    if aside.is_dir() and not target.exists():
+    if not aside.is_dir():
+        return
+    if not target.exists():
         aside.rename(target)
+        return
+    with suppress(TreetopError):
+        check(aside)
+        aside.rename(target.with_name(f".{target.name}.{secrets.token_hex(4)}.part"))
 
 
 def exchange(first: Path, second: Path) -> bool:

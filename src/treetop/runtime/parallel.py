@@ -21,8 +21,51 @@ import numpy as np
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Cancel flags of all active runs: an interrupt reaches only the main thread but must stop all of them.
-RUNNING: list[np.ndarray] = []
+
+
+class CancelledError(BaseException):
+    """A run that contains this one has been interrupted or has failed; nobody needs the results."""
+
+
+class Cancel:
+    """The cancel flag of a run. To set it also cancels the runs that its tasks have started.
+
+    An interrupt reaches only one thread but must stop all nested runs, and no others: threads of the
+    same program may train models of their own.
+    """
+
+    def __init__(self, outer: Cancel | None) -> None:
+        self.flag = np.zeros(1, np.uint8)
+        self.outer, self.inner = outer, set[Cancel]()
+        if outer is not None:
+            outer.inner.add(self)
+            if outer.flag[0]:  # set before this run was known
+                self.set()
+
+    def set(self) -> None:
+        """Cancel the run and those within it."""
+        self.flag[0] = 1
+        for cancel in tuple(self.inner):
+            cancel.set()
+
+    def end(self) -> None:
+        """Forget the run."""
+        if self.outer is not None:
+            self.outer.inner.discard(self)
+
+    def check(self) -> None:
+        """Raise `CancelledError` if the run may be incomplete."""
+        if self.flag[0]:
+            raise CancelledError
+
+
+class Current(threading.local):
+    """The run of which this thread does a task."""
+
+    cancel: Cancel | None = None
+
+
+_current = Current()
 
 
 def thread_count(threads: int | None) -> int:
@@ -67,37 +110,40 @@ def run(
     reacts to Ctrl-C immediately.
     """
     results: list[Any] = [None] * len(tasks)
-    cancel = np.zeros(1, np.uint8)
+    cancel = Cancel(_current.cancel)
     failures: list[BaseException] = []
     remaining = iter(range(len(tasks)))
     lock = threading.Lock()
 
     def next_position() -> int | None:
         with lock:
-            return None if cancel[0] else next(remaining, None)
+            return None if cancel.flag[0] else next(remaining, None)
 
     def worker() -> None:
+        outer, _current.cancel = _current.cancel, cancel
         try:
             while (position := next_position()) is not None:
-                results[position] = work(tasks[position], cancel)
+                results[position] = work(tasks[position], cancel.flag)
                 if advance is not None:
                     advance()
         except BaseException as failure:
             failures.append(failure)
-            cancel[0] = 1
+            cancel.set()
+        finally:
+            _current.cancel = outer
 
-    RUNNING.append(cancel)
     try:
         if threads == 1 and threading.current_thread() is not threading.main_thread():
             # Only the main thread receives Ctrl-C, and starting a thread takes as long as a small task.
             worker()
         else:
-            run_threads([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
+            workers = range(min(threads, len(tasks)))
+            run_threads([threading.Thread(target=worker) for _ in workers], cancel)
     finally:
-        # By identity, because == compares arrays element by element.
-        RUNNING[:] = [other for other in RUNNING if other is not cancel]
+        cancel.end()
     if failures:
         raise failures[0]
+    cancel.check()
     return results
 
 
@@ -110,7 +156,10 @@ def over_ranges(
     """
     if threads > 1:
         return run(work, ranges(count, threads), threads)
-    return [work((0, count), np.zeros(1, np.uint8))]
+    cancel = _current.cancel or Cancel(None)
+    results = [work((0, count), cancel.flag)]
+    cancel.check()
+    return results
 
 
 @contextmanager
@@ -120,12 +169,36 @@ def short_turns() -> Iterator[None]:
     A thread that imports modules holds the lock for its whole turn, and every thread that starts
     meanwhile waits for the end of that turn.
     """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(before / 10)
+    _turns.begin()
     try:
         yield
     finally:
-        sys.setswitchinterval(before)
+        _turns.end()
+
+
+class Turns:
+    """How often threads hand over the interpreter lock: a setting that all of them share."""
+
+    def __init__(self) -> None:
+        self.lock, self.users, self.usual = threading.Lock(), 0, 0.0
+
+    def begin(self) -> None:
+        """Shorten the turns, unless another thread has."""
+        with self.lock:
+            self.users += 1
+            if self.users == 1:
+                self.usual = sys.getswitchinterval()
+                sys.setswitchinterval(self.usual / 10)
+
+    def end(self) -> None:
+        """Restore the usual turns, if no other thread needs short ones."""
+        with self.lock:
+            self.users -= 1
+            if self.users == 0:
+                sys.setswitchinterval(self.usual)
+
+
+_turns = Turns()
 
 
 @cache
@@ -176,16 +249,16 @@ class Later(Generic[Result]):
         return self._results[0]
 
 
-def run_threads(threads: list[threading.Thread]) -> None:
-    """Start threads and wait until they end; an interrupt cancels all runs, nested ones too."""
-    for thread in threads:
-        thread.start()
+def run_threads(threads: list[threading.Thread], cancel: Cancel) -> None:
+    """Start threads and wait until they end; an interrupt cancels their run."""
     try:
+        for thread in threads:
+            thread.start()
         for thread in threads:
             thread.join()
     except BaseException:
-        for cancel in RUNNING:
-            cancel[0] = 1
+        cancel.set()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         raise

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from treetop.errors import TreetopError
 from treetop.features.encoders.wordvectors import VECTORS_FILE, WordVectors
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
+from treetop.runtime.files import has_temporary_folder
 
 
 class TextEncoder(Protocol):
@@ -33,6 +35,9 @@ class TextEncoder(Protocol):
 
 def require_torch() -> None:
     """Raise an error with the command that installs torch and transformers if they are missing."""
+    if not has_temporary_folder():
+        # While it is imported, torch creates a cache of compiled kernels, which treetop does not use.
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     require("text encoders", "transformer")
 
 

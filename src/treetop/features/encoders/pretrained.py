@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import float32, manual_seed, nn, random
+from torch import float32, nn
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -15,6 +15,7 @@ from transformers.models.auto.modeling_auto import (
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.library import explaining
+from treetop.features.encoders.randomness import seeded
 
 # The names that architectures give to their dropout rates.
 DROPOUTS = (
@@ -41,8 +42,7 @@ def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
         loader = AutoModelForTextEncoding  # without the decoder of the T5 family
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
-    with explaining(name, folder), random.fork_rng(devices=[]):
-        manual_seed(0)
+    with explaining(name, folder), seeded(0):
         model = loader.from_pretrained(folder, config=config, dtype=float32, trust_remote_code=False)
     model.config._name_or_path = ""  # or the saved model would contain a path of this machine
     return use_fused_attention(model)

@@ -21,7 +21,7 @@ from treetop.features.encoders.library import load_tokenizer, quiet
 from treetop.features.encoders.pretrained import load_transformer
 from treetop.features.encoders.replay import Replay
 from treetop.features.encoders.sources import find_encoder
-from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
+from treetop.features.encoders.subwords import Ragged, by_length, set_truncation, token_ids_of
 from treetop.runtime import Runtime
 
 # Tokens per batch without gradients, by device type.
@@ -183,6 +183,7 @@ class Encoder(nn.Module):
         """Write a plain Hugging Face folder: float32 weights, tokenizer and pooling."""
         with quiet():
             self.model.save_pretrained(folder)
+            set_truncation(self.tokenizer, self.max_length)  # whatever it has tokenized before
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
 

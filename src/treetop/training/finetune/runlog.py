@@ -108,10 +108,17 @@ class RunLog:
             self._board.close()
 
     def _earlier_history(self) -> list[Figures]:
-        if self.run.folder is None or not (self.run.folder / HISTORY).is_file():
-            return []
-        lines = (self.run.folder / HISTORY).read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        """Return the history of the run so far; without its lines after one that is damaged."""
+        path = None if self.run.folder is None else self.run.folder / HISTORY
+        history: list[Figures] = []
+        if path is not None and path.is_file():
+            for line in path.read_bytes().splitlines():
+                try:
+                    entry = dict(json.loads(line))
+                    history.append({**entry, "level": int(entry["level"]), "step": int(entry["step"])})
+                except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+                    break
+        return history
 
 
 def tensorboard_writer(folder: str | None) -> Any:
