@@ -324,15 +324,15 @@ def faults(found: dict[str, str], expected: dict[str, str]) -> list[str]:
     ]
 
 
-def measure(kills: int, seed: int, only: str | None = None, work: Path | None = None) -> dict:
+def measure(kills: int, seed: int, only: list[str] | None = None) -> dict:
     """Run all scenarios in turn until there were enough kills; return the counts."""
     results: dict = {}
-    with tempfile.TemporaryDirectory(dir=work) as place:
+    with tempfile.TemporaryDirectory() as place:
         runs = Runs(Path(place), seed)
         trainer.STEPS_BETWEEN_FIGURES = 3  # and with them checkpoints
         code = runs.forked(lambda: prepared(runs.inputs))
         assert code == 0, (Path(place) / "log").read_text()
-        chosen = [one for one in scenarios(runs.inputs) if only is None or one.name == only]
+        chosen = [one for one in scenarios(runs.inputs) if only is None or one.name in only]
         references = {one.name: runs.undisturbed(one) for one in chosen}
         for scenario in chosen:
             again, seconds = runs.undisturbed(scenario)
@@ -364,7 +364,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", help="one scenario, by its name")
+    parser.add_argument("--only", action="append", help="a scenario, by its name; may be repeated")
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     warm_up(common_kernels())

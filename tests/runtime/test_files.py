@@ -7,14 +7,24 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from treetop.errors import TreetopError
 from treetop.runtime import files
-from treetop.runtime.files import replacing_file, replacing_folder
+from treetop.runtime.arrays import write_arrays
+from treetop.runtime.files import (
+    creating_file,
+    has_temporary_folder,
+    replacing_file,
+    replacing_folder,
+    reserving,
+    scratch_folder,
+)
 
 
 @pytest.fixture
@@ -264,3 +274,114 @@ def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
         write("newest", [])
     assert sorted(os.listdir(tmp_path / "out")) == ["mine", "new"]
     assert os.listdir(tmp_path) == ["out"]
+
+
+def refuse_existing(target):
+    if target.exists():
+        raise TreetopError(f"{target}: already exists")
+
+
+def test_a_file_is_created_whole_or_not_at_all(tmp_path):
+    target = tmp_path / "new" / "out.csv"
+
+    def fail():
+        with creating_file(target, refuse_existing) as part:
+            assert part.name == "out.csv"
+            part.write_text("half")
+            raise ValueError("cut short")
+
+    with pytest.raises(ValueError, match="cut short"):
+        fail()
+    assert os.listdir(tmp_path / "new") == []
+    with creating_file(target, refuse_existing) as part:
+        part.write_text("whole")
+    assert target.read_text() == "whole"
+    assert os.listdir(tmp_path / "new") == ["out.csv"]
+    with pytest.raises(TreetopError, match="already exists"), creating_file(target, refuse_existing):
+        pass
+
+
+def test_folders_that_were_created_for_nothing_are_removed(tmp_path):
+    with reserving(tmp_path / "a" / "b" / "model"):
+        assert os.listdir(tmp_path / "a" / "b") == [".model.lock"]
+    assert os.listdir(tmp_path) == []
+    with reserving(tmp_path / "a" / "b" / "model"):
+        (tmp_path / "a" / "notes.txt").write_text("mine")
+    assert sorted(os.listdir(tmp_path / "a")) == ["notes.txt"]
+
+
+def test_what_cannot_be_written_is_noticed_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(TreetopError, match="cannot be written"), reserving(tmp_path / "file" / "model"):
+        raise AssertionError("the work has begun")
+    monkeypatch.setattr(os, "write", lambda handle, content: 1)  # as on a disk that is nearly full
+    with pytest.raises(TreetopError, match="free some space"), reserving(tmp_path / "model"):
+        raise AssertionError("the work has begun")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_arrays_that_do_not_fit_on_the_disk_say_so():
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is always full")
+    with pytest.raises(OSError, match="No space left on device"):
+        write_arrays(Path("/dev/full"), {"weights": np.ones(100_000, np.float32)})
+
+
+@pytest.mark.parametrize("killed_after", [1, 2])
+def test_a_swap_that_was_killed_where_folders_cannot_be_exchanged(tmp_path, monkeypatch, killed_after):
+    target = tmp_path / "model"
+    with replacing_folder(target, allow_any) as fresh:
+        (fresh / "file").write_text("first")
+    renames, rename = [], Path.rename
+
+    def rename_or_die(self, new):
+        if len(renames) == killed_after:
+            raise KeyboardInterrupt
+        renames.append(new)
+        return rename(self, new)
+
+    monkeypatch.setattr(files, "exchange", lambda *_: False)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename_or_die)
+        with pytest.raises(KeyboardInterrupt), replacing_folder(target, allow_any) as fresh:
+            (fresh / "file").write_text("second")
+    assert (tmp_path / ".model.old").is_dir()
+    with replacing_folder(target, allow_any) as fresh:
+        assert (target / "file").read_text() == ("first" if killed_after == 1 else "second")
+        (fresh / "file").write_text("third")
+    assert (target / "file").read_text() == "third"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_folder_of_the_user_that_is_named_like_an_old_one_is_kept(tmp_path):
+    def refuse_notes(target):
+        if (target / "notes.txt").exists():
+            raise TreetopError("holds notes.txt")
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / ".model.old").mkdir()
+    (tmp_path / ".model.old" / "notes.txt").write_text("mine")
+    with replacing_folder(tmp_path / "model", refuse_notes):
+        pass
+    assert (tmp_path / ".model.old" / "notes.txt").read_text() == "mine"
+
+
+def test_temporary_folders_of_killed_processes_are_deleted_and_others_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder("export") as first:
+        assert permissions(first) == 0o700
+        abandoned = first.with_name(first.name.replace(first.name[-13:-5], "00000000"))
+        abandoned.mkdir()
+        (abandoned / "model.onnx").write_text("half")
+        with scratch_folder("export") as second:
+            assert sorted(tmp_path.iterdir()) == sorted([first, second])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_folder_for_temporary_files_can_be_written(monkeypatch):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    assert has_temporary_folder()
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    assert not has_temporary_folder()

@@ -27,7 +27,7 @@ ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(sig
 def run_app(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
     """Run a command and return its exit code; an error a user can cause becomes one line on stderr."""
     with termination_as_interrupt() as received:
-        code = run_command(app, arguments, program)
+        code = answered(app, arguments, program)
     return 128 + received[0] if received and code == INTERRUPTED else code
 
 
@@ -56,8 +56,8 @@ def termination_as_interrupt() -> Iterator[list[int]]:
             signal.signal(number, signal.SIG_DFL)
 
 
-def run_command(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
-    """Like `run_app`, which handles signals on top."""
+def answered(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
+    """Run a command, whose errors are answered; `run_app` handles signals on top."""
     console = Console(command=(*program.split(), *arguments))
     # Flags are looked up here too, for what happens before or after they are parsed.
     flags = set(arguments)
@@ -97,7 +97,8 @@ def answer(error: Any) -> int:
     elif isinstance(error, MemoryError):
         print_error("out of memory: try --preset fast, or fewer features (--set max_features=…)")
     elif isinstance(error, OSError):
-        print_error(f"{error.filename or 'the system'}: {error.strerror or error}")
+        reason = error.strerror or str(error)
+        print_error(reason if error.filename is None else f"{error.filename}: {reason}")
     elif type(error).__name__ == "NoArgsIsHelpError":
         error.show()
     elif hasattr(error, "format_message"):  # raised by typer, whose classes differ among its versions

@@ -35,6 +35,8 @@ PART = re.compile(r"\.(.+?)(\.[0-9a-f]{8})?\.part", re.DOTALL)
 # Seconds to wait for another process that is saving to the same folder.
 SAVING_SECONDS = 10.0
 ASIDE = ".old"
+# Bytes without which there is no point in beginning to train.
+LEAST_SPACE = 1 << 14
 STDOUT = Path("-")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -136,6 +138,7 @@ def reserving(target: Path) -> Iterator[None]:
             try:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 stack.enter_context(locked(lock_of(target), target, POLL_SECONDS))
+                check_space(target)
             except OSError as error:
                 raise unwritable(target, error) from None
             yield
@@ -143,6 +146,13 @@ def reserving(target: Path) -> Iterator[None]:
         for folder in absent:
             with suppress(OSError):  # it is not empty
                 folder.rmdir()
+
+
+def check_space(target: Path) -> None:
+    """Raise an `OSError` unless there is some space where `target` is to be written."""
+    with temporary_file(target) as (_, handle):
+        if os.write(handle, bytes(LEAST_SPACE)) < LEAST_SPACE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def has_temporary_folder() -> bool:

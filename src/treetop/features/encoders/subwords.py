@@ -50,13 +50,13 @@ def token_ids_of(tokenizer: Any, texts: Iterable[str], max_length: int) -> Ragge
             if size > SPOOL_BYTES:
                 spool = spool or stack.enter_context(tempfile.TemporaryFile())
                 for part in parts:
-                    part.tofile(spool)
+                    spool.write(part.data)
                 size, parts = 0, []
         ptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
         if spool is None:
             return Ragged(np.concatenate([np.zeros(0, np.int32), *parts]), ptr)
         for part in parts:
-            part.tofile(spool)
+            spool.write(part.data)
         spool.flush()
         return Ragged(np.memmap(spool, np.int32, "r", shape=(int(ptr[-1]),)), ptr)
 
