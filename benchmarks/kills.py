@@ -60,7 +60,7 @@ TIMED = ("history.jsonl",)
 TINY = {
     "max_length": 16,
     "batch": 16,
-    "budget": "40/60 steps",
+    "budget": "16/24 steps",
     "first_tree": "6-L",
     "trees": 2,
     "checkpoint_minutes": 1e-9,
@@ -324,8 +324,11 @@ def faults(found: dict[str, str], expected: dict[str, str]) -> list[str]:
     ]
 
 
-def measure(kills: int, seed: int, only: list[str] | None = None) -> dict:
-    """Run all scenarios in turn until there were enough kills; return the counts."""
+def measure(kills: int, seed: int, only: list[str] | None, keep: Callable[[dict], None]) -> dict:
+    """Run all scenarios in turn until there were enough kills; return the counts.
+
+    `keep` is called with the counts so far after each turn.
+    """
     results: dict = {}
     with tempfile.TemporaryDirectory() as place:
         runs = Runs(Path(place), seed)
@@ -350,13 +353,12 @@ def measure(kills: int, seed: int, only: list[str] | None = None) -> dict:
                 row["faults"] += wrong
                 total += done
                 if wrong:
-                    print(f"{scenario.name}: {wrong}", file=sys.stderr, flush=True)
-                    keep = Path(tempfile.mkdtemp(prefix="kills-", dir="/tmp"))
-                    shutil.copytree(runs.work / "place", keep / "place", symlinks=True)
-                    shutil.copy(runs.work / "log", keep / "log")
+                    log = (runs.work / "log").read_text()[-4000:]
+                    print(f"{log}\n{scenario.name}: {wrong}", file=sys.stderr, flush=True)
                 if total >= kills:
                     break
             print(f"{total} kills", file=sys.stderr, flush=True)
+            keep(results)
     return results
 
 
@@ -368,8 +370,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     warm_up(common_kernels())
-    rows = measure(given.kills, given.seed, given.only)
-    results = {
+    facts = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "versions": {
             "treetop": treetop.__version__,
@@ -378,14 +379,16 @@ def main() -> None:
         },
         "commit": commit_of(ROOT),
         "seed": given.seed,
-        "kills": sum(row["kills"] for row in rows.values()),
-        "completed": sum(row["completed"] for row in rows.values()),
-        "faults": sum(len(row["faults"]) for row in rows.values()),
-        "scenarios": rows,
     }
-    print(json.dumps(results, indent=2))
-    if given.output:
-        given.output.write_text(json.dumps(results, indent=2) + "\n")
+
+    def keep(rows: dict) -> None:
+        sums = {name: sum(row[name] for row in rows.values()) for name in ("kills", "completed")}
+        faults = sum(len(row["faults"]) for row in rows.values())
+        results = {**facts, **sums, "faults": faults, "scenarios": rows}
+        if given.output:
+            given.output.write_text(json.dumps(results, indent=2) + "\n")
+
+    print(json.dumps(measure(given.kills, given.seed, given.only, keep), indent=2))
 
 
 if __name__ == "__main__":
