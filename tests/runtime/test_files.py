@@ -15,16 +15,15 @@ import numpy as np
 import pytest
 
 from treetop.errors import TreetopError
-from treetop.runtime import files
+from treetop.runtime import files, temporary
 from treetop.runtime.arrays import write_arrays
 from treetop.runtime.files import (
-    creating_file,
-    has_temporary_folder,
+    check_absent,
     replacing_file,
     replacing_folder,
     reserving,
-    scratch_folder,
 )
+from treetop.runtime.temporary import has_temporary_folder, scratch_folder
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
 KILLED = """
     import os, signal
     from pathlib import Path
-    from treetop.runtime.files import replacing_file, replacing_folder
+    from treetop.runtime.files import check_absent, replacing_file, replacing_folder
     with replacing_file(Path({0!r}, "file")) as file, \\
             replacing_folder(Path({0!r}, "folder"), lambda _: None) as folder:
         file.write("cut sh")
@@ -177,7 +176,7 @@ def test_the_files_of_a_folder_get_the_same_permissions_whatever_wrote_them(tmp_
 def test_a_symbolic_link_in_place_of_a_part_is_not_followed(target, monkeypatch):
     victim = target.with_name("victim")
     victim.write_text("mine")
-    monkeypatch.setattr(files.secrets, "token_hex", lambda _: "01234567")
+    monkeypatch.setattr(temporary.secrets, "token_hex", lambda _: "01234567")
     link = target.with_name(".out.txt.01234567.part")
     link.symlink_to(victim)
     with pytest.raises(TreetopError, match="cannot be written"), replacing_file(target) as file:
@@ -255,6 +254,24 @@ def test_a_folder_is_replaced_when_the_block_ends(tmp_path):
     assert os.listdir(tmp_path) == ["out"]
 
 
+@pytest.mark.parametrize("chosen", ["file", "inner"])
+def test_a_part_of_the_folder_may_be_what_is_kept(tmp_path, chosen):
+    with replacing_folder(tmp_path / "out", check_absent, lambda folder: folder / chosen) as folder:
+        (folder / "file").write_text("text")
+        (folder / "inner").mkdir()
+        (folder / "inner" / "file").write_text("text")
+        assert not (tmp_path / "out").exists()
+    file = tmp_path / "out" if chosen == "file" else tmp_path / "out" / "file"
+    assert file.read_text() == "text"
+    assert os.listdir(tmp_path) == ["out"]
+    with (
+        pytest.raises(TreetopError, match="out: already exists: choose another path"),
+        replacing_folder(tmp_path / "out", check_absent, lambda folder: folder / chosen),
+    ):
+        raise AssertionError("the block is not entered")
+    assert file.read_text() == "text"
+
+
 def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
     def check(target):
         if (target / "mine").exists():
@@ -274,31 +291,6 @@ def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
         write("newest", [])
     assert sorted(os.listdir(tmp_path / "out")) == ["mine", "new"]
     assert os.listdir(tmp_path) == ["out"]
-
-
-def refuse_existing(target):
-    if target.exists():
-        raise TreetopError(f"{target}: already exists")
-
-
-def test_a_file_is_created_whole_or_not_at_all(tmp_path):
-    target = tmp_path / "new" / "out.csv"
-
-    def fail():
-        with creating_file(target, refuse_existing) as part:
-            assert part.name == "out.csv"
-            part.write_text("half")
-            raise ValueError("cut short")
-
-    with pytest.raises(ValueError, match="cut short"):
-        fail()
-    assert os.listdir(tmp_path / "new") == []
-    with creating_file(target, refuse_existing) as part:
-        part.write_text("whole")
-    assert target.read_text() == "whole"
-    assert os.listdir(tmp_path / "new") == ["out.csv"]
-    with pytest.raises(TreetopError, match="already exists"), creating_file(target, refuse_existing):
-        pass
 
 
 def test_folders_that_were_created_for_nothing_are_removed(tmp_path):

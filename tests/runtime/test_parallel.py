@@ -8,6 +8,7 @@ import time
 import pytest
 
 from treetop.runtime import parallel
+from treetop.runtime.background import Later, short_turns
 
 
 def test_results_are_in_the_order_of_the_tasks():
@@ -95,7 +96,7 @@ def test_an_interrupt_does_not_reach_the_runs_of_other_threads(monkeypatch):
             interrupted.wait(30)
         return task + cancel[0]
 
-    own = parallel.Later(lambda: parallel.run(other, range(9), 2))
+    own = Later(lambda: parallel.run(other, range(9), 2))
     begun.wait(30)
     with monkeypatch.context() as patched:
         patched.setattr(threading.Thread, "join", join_or_interrupt)
@@ -128,14 +129,14 @@ def test_short_turns_of_two_threads_end_as_they_began():
     usual, leave = sys.getswitchinterval(), threading.Event()
 
     def other(_):
-        with parallel.short_turns():
+        with short_turns():
             entered.set()
             leave.wait(30)
             return sys.getswitchinterval()
 
     entered = threading.Event()
-    with parallel.short_turns():
-        later = parallel.Later(lambda: other(0))
+    with short_turns():
+        later = Later(lambda: other(0))
         entered.wait(30)
     assert sys.getswitchinterval() == pytest.approx(usual / 10)
     leave.set()
@@ -176,8 +177,8 @@ def test_the_cpu_limit_of_a_container_is_read(tmp_path, content, cores):
 
 
 def test_a_background_call_returns_its_result_or_raises_its_error():
-    assert parallel.Later(lambda: 3).result() == 3
-    failing = parallel.Later(lambda: 1 // 0)
+    assert Later(lambda: 3).result() == 3
+    failing = Later(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failing.result()
 
@@ -203,7 +204,7 @@ def test_the_error_of_a_background_call_is_raised_before_its_result_is_needed():
         gate.wait(10)
         raise ValueError("no such device")
 
-    later = parallel.Later(fail)
+    later = Later(fail)
     later.check()  # not yet
     gate.set()
     with pytest.raises(ValueError, match="no such device"):

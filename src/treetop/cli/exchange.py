@@ -22,8 +22,9 @@ from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
-from treetop.runtime.files import replacing_file, scratch_folder
+from treetop.runtime.files import replacing_file
 from treetop.runtime.progress import Reporter
+from treetop.runtime.temporary import scratch_folder
 
 
 def import_from_pecos(

@@ -27,8 +27,8 @@ from treetop.interop.pecos_words import read_words
 from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
-from treetop.runtime.files import scratch_folder
 from treetop.runtime.parallel import thread_count
+from treetop.runtime.temporary import scratch_folder
 from treetop.settings.notation import written_tree
 from treetop.settings.schema import LinearSettings, TransformerSettings
 

@@ -10,28 +10,17 @@ import ctypes
 import errno
 import json
 import os
-import re
 import secrets
-import shutil
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from treetop.errors import TreetopError
-from treetop.runtime.locks import (
-    NO_FOLLOW,
-    POLL_SECONDS,
-    is_same,
-    lock_handle,
-    lock_of,
-    locked,
-    try_lock,
-)
+from treetop.runtime.locks import POLL_SECONDS, lock_of, locked
+from treetop.runtime.temporary import temporary_file, temporary_folder
 
-PART = re.compile(r"\.(.+?)(\.[0-9a-f]{8})?\.part", re.DOTALL)
 # Seconds to wait for another process that is saving to the same folder.
 SAVING_SECONDS = 10.0
 ASIDE = ".old"
@@ -44,12 +33,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
     """Return the entries as JSON Lines: one object per line."""
     return "".join(json.dumps(entry) + "\n" for entry in entries)
-
-
-def whole_name(name: str) -> str | None:
-    """Return the name of the file or folder that a temporary is for; None for other names."""
-    found = PART.fullmatch(name)
-    return found[1] if found else None
 
 
 @overload
@@ -85,12 +68,26 @@ def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[An
         raise unwritable(path, error) from None
 
 
+def check_absent(target: Path) -> None:
+    """Raise if `target` exists, even as a dangling symbolic link."""
+    if os.path.lexists(target):
+        raise TreetopError(f"{target}: already exists: choose another path")
+
+
+def itself(folder: Path) -> Path:
+    """Return the folder."""
+    return folder
+
+
 @contextmanager
-def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
+def replacing_folder(
+    target: Path, check: Callable[[Path], None], chosen: Callable[[Path], Path] = itself
+) -> Iterator[Path]:
     """Create a temporary folder that atomically replaces `target` when the block ends.
 
     `check(target)` raises an error unless `target` may be replaced. It is called before the block and,
-    since `target` may have changed meanwhile, again before its old content is deleted.
+    since `target` may have changed meanwhile, again before its old content is deleted. `chosen` tells
+    which file or folder inside the temporary one replaces `target`, if it is not to be all of it.
     """
     check(target)
     try:
@@ -101,26 +98,7 @@ def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pa
                 yield fresh
                 flush_folder(fresh)
                 check(target)
-                swap(fresh, target)
-    except OSError as error:
-        raise unwritable(target, error) from None
-
-
-@contextmanager
-def creating_file(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
-    """Yield the path of a new file of the same name, which becomes `target` when the block ends.
-
-    `check(target)` raises an error if `target` exists; it is called before and after the block.
-    """
-    check(target)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with temporary_folder(target) as fresh:
-            part = fresh / target.name
-            yield part
-            flush_folder(fresh)
-            check(target)
-            part.rename(target)
+                swap(chosen(fresh), target)
     except OSError as error:
         raise unwritable(target, error) from None
 
@@ -155,24 +133,6 @@ def check_space(target: Path) -> None:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def has_temporary_folder() -> bool:
-    """Whether this user can write any folder for temporary files; not so in some containers."""
-    try:
-        tempfile.gettempdir()
-    except OSError:
-        return False
-    return True
-
-
-@contextmanager
-def scratch_folder(name: str) -> Iterator[Path]:
-    """Create a folder for temporary files of this user, which a later call deletes after a kill."""
-    user = os.getuid() if hasattr(os, "getuid") else 0
-    with temporary_folder(Path(tempfile.gettempdir(), f"treetop-{name}-{user}")) as folder:
-        folder.chmod(0o700)
-        yield folder
-
-
 @contextmanager
 def saving(folder: Path, wait: float = SAVING_SECONDS) -> Iterator[None]:
     """Keep other processes from replacing a folder; raise a `TreetopError` if one already is.
@@ -184,74 +144,6 @@ def saving(folder: Path, wait: float = SAVING_SECONDS) -> Iterator[None]:
         with suppress(OSError):
             stack.enter_context(locked(lock, folder, wait))
         yield
-
-
-@contextmanager
-def temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
-    """Create an empty file beside `target`, deleted at the end of the block; yield path and handle."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
-    part, handle = new_part(target, lambda part: os.open(part, flags, 0o666))
-    try:
-        yield part, handle
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-@contextmanager
-def temporary_folder(target: Path) -> Iterator[Path]:
-    """Create an empty folder beside `target` that is deleted at the end of the block."""
-
-    def make(part: Path) -> int:
-        part.mkdir()
-        return os.open(part, os.O_RDONLY | NO_FOLLOW) if os.name == "posix" else -1
-
-    fresh, handle = new_part(target, make)
-    try:
-        yield fresh
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if handle >= 0:
-            os.close(handle)
-
-
-def new_part(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
-    """Make a temporary beside `target` and lock it, so that no other process deletes it."""
-    sweep(target)
-    while True:
-        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        try:
-            handle = make(part)
-        except FileNotFoundError:
-            if target.parent.is_dir():
-                continue  # swept before it was locked
-            raise
-        if handle < 0 or (try_lock(handle, wait=True) and is_same(handle, part)):
-            return part, handle
-        os.close(handle)
-
-
-def sweep(target: Path) -> None:
-    """Delete the temporaries that killed processes have left beside `target`."""
-    with suppress(OSError):
-        names = [name for name in os.listdir(target.parent) if whole_name(name) == target.name]
-        for name in names:
-            discard_abandoned(target.with_name(name))
-
-
-def discard_abandoned(part: Path) -> None:
-    """Delete a temporary unless a process still holds it."""
-    try:
-        handle = os.open(part, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return
-    try:
-        if lock_handle(handle) and is_same(handle, part):
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
-    except OSError:
-        pass  # no locks here, or it belongs to another user
-    finally:
-        os.close(handle)
 
 
 def is_stream(path: Path) -> bool:
@@ -291,7 +183,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def swap(fresh: Path, target: Path) -> None:
-    """Move `fresh` to `target`; a folder that was there ends up at `fresh`."""
+    """Move `fresh` to `target`; what was there ends up at `fresh`."""
     if not target.exists():
         fresh.rename(target)
         return
@@ -308,14 +200,11 @@ def restore(target: Path, check: Callable[[Path], None]) -> None:
     What it has left is deleted, or put back into place, only if `check` lets it be replaced.
     """
     aside = target.with_name(f".{target.name}{ASIDE}")
-    if not aside.is_dir():
-        return
-    if not target.exists():
-        aside.rename(target)
-        return
-    with suppress(TreetopError):
-        check(aside)
-        aside.rename(target.with_name(f".{target.name}.{secrets.token_hex(4)}.part"))
+    if aside.is_dir():
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with suppress(TreetopError):
+            check(aside)
+            aside.rename(part if target.exists() else target)
 
 
 def exchange(first: Path, second: Path) -> bool:

@@ -1,4 +1,4 @@
-"""Threads: tasks that run in parallel, and calls that run in the background.
+"""Tasks that run in parallel, on several threads.
 
 Kernels release the interpreter lock, so plain threads run in parallel. Results do not depend on the
 number of threads: tasks are independent, and results are returned in the order of the tasks.
@@ -9,63 +9,18 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from treetop.runtime.cancelling import Cancel, current
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-
-
-class CancelledError(BaseException):
-    """A run that contains this one has been interrupted or has failed; nobody needs the results."""
-
-
-class Cancel:
-    """The cancel flag of a run. To set it also cancels the runs that its tasks have started.
-
-    An interrupt reaches only one thread but must stop all nested runs, and no others: threads of the
-    same program may train models of their own.
-    """
-
-    def __init__(self, outer: Cancel | None) -> None:
-        self.flag = np.zeros(1, np.uint8)
-        self.outer, self.inner = outer, set[Cancel]()
-        if outer is not None:
-            outer.inner.add(self)
-            if outer.flag[0]:  # set before this run was known
-                self.set()
-
-    def set(self) -> None:
-        """Cancel the run and those within it."""
-        self.flag[0] = 1
-        for cancel in tuple(self.inner):
-            cancel.set()
-
-    def end(self) -> None:
-        """Forget the run."""
-        if self.outer is not None:
-            self.outer.inner.discard(self)
-
-    def check(self) -> None:
-        """Raise `CancelledError` if the run may be incomplete."""
-        if self.flag[0]:
-            raise CancelledError
-
-
-class Current(threading.local):
-    """The run of which this thread does a task."""
-
-    cancel: Cancel | None = None
-
-
-_current = Current()
 
 
 def thread_count(threads: int | None) -> int:
@@ -110,7 +65,7 @@ def run(
     reacts to Ctrl-C immediately.
     """
     results: list[Any] = [None] * len(tasks)
-    cancel = Cancel(_current.cancel)
+    cancel = Cancel(current.cancel)
     failures: list[BaseException] = []
     remaining = iter(range(len(tasks)))
     lock = threading.Lock()
@@ -120,7 +75,7 @@ def run(
             return None if cancel.flag[0] else next(remaining, None)
 
     def worker() -> None:
-        outer, _current.cancel = _current.cancel, cancel
+        outer, current.cancel = current.cancel, cancel
         try:
             while (position := next_position()) is not None:
                 results[position] = work(tasks[position], cancel.flag)
@@ -130,7 +85,7 @@ def run(
             failures.append(failure)
             cancel.set()
         finally:
-            _current.cancel = outer
+            current.cancel = outer
 
     try:
         if threads == 1 and threading.current_thread() is not threading.main_thread():
@@ -156,49 +111,10 @@ def over_ranges(
     """
     if threads > 1:
         return run(work, ranges(count, threads), threads)
-    cancel = _current.cancel or Cancel(None)
+    cancel = current.cancel or Cancel(None)
     results = [work((0, count), cancel.flag)]
     cancel.check()
     return results
-
-
-@contextmanager
-def short_turns() -> Iterator[None]:
-    """Make threads hand over the interpreter lock ten times as often.
-
-    A thread that imports modules holds the lock for its whole turn, and every thread that starts
-    meanwhile waits for the end of that turn.
-    """
-    _turns.begin()
-    try:
-        yield
-    finally:
-        _turns.end()
-
-
-class Turns:
-    """How often threads hand over the interpreter lock: a setting that all of them share."""
-
-    def __init__(self) -> None:
-        self.lock, self.users, self.usual = threading.Lock(), 0, 0.0
-
-    def begin(self) -> None:
-        """Shorten the turns, unless another thread has."""
-        with self.lock:
-            self.users += 1
-            if self.users == 1:
-                self.usual = sys.getswitchinterval()
-                sys.setswitchinterval(self.usual / 10)
-
-    def end(self) -> None:
-        """Restore the usual turns, if no other thread needs short ones."""
-        with self.lock:
-            self.users -= 1
-            if self.users == 0:
-                sys.setswitchinterval(self.usual)
-
-
-_turns = Turns()
 
 
 @cache
@@ -219,34 +135,6 @@ def give_back() -> None:
     trim = getattr(c_library(), "malloc_trim", None)  # only in glibc
     if trim is not None:
         trim(0)
-
-
-class Later(Generic[Result]):
-    """A call that runs in a background thread; `result` waits for it."""
-
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._results: list[Result] = []
-        self._failure: BaseException | None = None
-
-        def run() -> None:
-            try:
-                self._results.append(work())
-            except BaseException as failure:
-                self._failure = failure
-
-        self._thread = threading.Thread(target=run, daemon=True)
-        self._thread.start()
-
-    def check(self) -> None:
-        """Raise the error of the call if it has already failed."""
-        if self._failure is not None:
-            raise self._failure
-
-    def result(self) -> Result:
-        """Wait for the call to end; return its result or raise its error."""
-        self._thread.join()
-        self.check()
-        return self._results[0]
 
 
 def run_threads(threads: list[threading.Thread], cancel: Cancel) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from treetop.runtime.files import has_temporary_folder, scratch_folder
+from treetop.runtime.temporary import has_temporary_folder, scratch_folder
 
 log = logging.getLogger("treetop.serve")
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -22,14 +21,21 @@ import scipy.sparse as sp
 from treetop import __version__
 from treetop.errors import TreetopError
 from treetop.model.layout import foreign_content
-from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
-from treetop.runtime.files import replacing_file, whole_name
+from treetop.runtime.arrays import Arrays
+from treetop.runtime.files import replacing_file
 from treetop.runtime.locks import check_free, locked
+from treetop.runtime.temporary import whole_name
 from treetop.settings.declared import declared
 from treetop.settings.schema import LinearSettings
+from treetop.training.marked import (
+    FINGERPRINT,
+    fingerprint_of,
+    read_marked,
+    read_unchecked,
+    write_marked,
+)
 
 Kind = TypeVar("Kind", bound=LinearSettings)
-MARK = "fingerprint"
 VERSION = 1
 FACTS = "run.json"
 CHECKPOINT = "checkpoint.safetensors"
@@ -49,8 +55,6 @@ OWN_NAME = re.compile(
     rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|{re.escape(LOCK)}"
     rf"|({'|'.join(STAGES)})\.safetensors"
 )
-# run.json of early versions contained only the fingerprint of the data.
-FINGERPRINT = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -108,8 +112,7 @@ class Run:
         assert OWN_NAME.fullmatch(path.name), f"{path.name} is missing in STAGES"
         if (arrays := read_marked(path, mark)) is None:
             write_marked(path, mark, make(own))
-            arrays = read_arrays(path)
-            del arrays[MARK]
+            arrays = read_unchecked(path)
         return arrays
 
 
@@ -200,6 +203,7 @@ def data_of_run(folder: Path) -> str | None:
     if not isinstance(facts, dict) or not isinstance(facts.get("data"), str):
         return None
     data: str = facts["data"]
+    # run.json of early versions contained only the fingerprint of the data.
     earlier = set(facts) == {"data"} and FINGERPRINT.fullmatch(data) is not None
     return data if earlier or type(facts.get("treetop")) is int else None
 
@@ -208,45 +212,6 @@ def is_own(path: Path) -> bool:
     """Whether a file is one that a run writes, or an incomplete one."""
     name = whole_name(path.name) or path.name
     return OWN_NAME.fullmatch(name) is not None and path.is_file() and not path.is_symlink()
-
-
-def read_marked(path: Path, mark: str) -> Arrays | None:
-    """Read the arrays of a file; None if it has another fingerprint than `mark`, or is damaged."""
-    if fingerprint_of(path) != mark:
-        return None
-    arrays = read_arrays(path)
-    _, _, digest = text_of(arrays.pop(MARK)).partition(" ")
-    return arrays if digest == checksum(arrays) else None
-
-
-def fingerprint_of(path: Path) -> str | None:
-    """Return the fingerprint in a file; None if it cannot be read: it may be missing, cut or empty."""
-    try:
-        mark = text_of(read_arrays(path)[MARK]).partition(" ")[0] if path.is_file() else ""
-    except (TreetopError, LookupError):
-        return None
-    return mark if FINGERPRINT.fullmatch(mark) else None
-
-
-def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
-    """Write arrays atomically, with their fingerprint and a checksum."""
-    text = f"{mark} {checksum(arrays)}"
-    marked = {**arrays, MARK: np.frombuffer(text.encode(), np.uint8)}
-    with replacing_file(path, "wb") as file:
-        write_tensors(file, marked)
-
-
-def text_of(values: np.ndarray) -> str:
-    """Convert the bytes of a text in ASCII back."""
-    return values.tobytes().decode("ascii", "replace")
-
-
-def checksum(arrays: Arrays) -> str:
-    """Compute a checksum of the values of arrays, which tells whether the disk has changed them."""
-    value = 0
-    for name in sorted(arrays):
-        value = zlib.crc32(np.ascontiguousarray(arrays[name]).reshape(-1).view(np.uint8).data, value)
-    return f"{value:08x}"
 
 
 def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:

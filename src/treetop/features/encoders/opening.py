@@ -13,7 +13,7 @@ from treetop.errors import TreetopError
 from treetop.features.encoders.wordvectors import VECTORS_FILE, WordVectors
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
-from treetop.runtime.files import has_temporary_folder
+from treetop.runtime.temporary import has_temporary_folder
 
 
 class TextEncoder(Protocol):

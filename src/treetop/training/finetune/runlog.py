@@ -13,14 +13,8 @@ from treetop.runtime.extras import require
 from treetop.runtime.files import json_lines, replacing_file
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.state import State, from_arrays, to_arrays
-from treetop.training.run import (
-    CHECKPOINT,
-    HISTORY,
-    Run,
-    Stage,
-    read_marked,
-    write_marked,
-)
+from treetop.training.marked import read_marked, write_marked
+from treetop.training.run import CHECKPOINT, HISTORY, Run, Stage
 
 # An entry of the history: level, step, steps, loss, learning_rate, seconds and possibly VALIDATION.
 Figures = dict[str, float]
