@@ -235,7 +235,9 @@ class Runs:
                 if (code := ended(process)) is not None:
                     return code
                 time.sleep(0.002)
-            os.killpg(process, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has no group yet
+                os.killpg(process, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
         wait_for_group(process)
         return os.waitstatus_to_exitcode(status)

@@ -23,7 +23,7 @@ from treetop.runtime.files import (
     replacing_folder,
     reserving,
 )
-from treetop.runtime.temporary import has_temporary_folder, scratch_folder
+from treetop.runtime.temporary import has_temporary_folder, private_folder, scratch_folder
 
 
 @pytest.fixture
@@ -377,3 +377,19 @@ def test_no_folder_for_temporary_files_can_be_written(monkeypatch):
     assert has_temporary_folder()
     monkeypatch.setattr(tempfile, "gettempdir", none)
     assert not has_temporary_folder()
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have numbers")
+def test_a_private_folder_is_never_one_that_somebody_else_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = private_folder("demo")
+    assert own == private_folder("demo") == tmp_path / f"treetop-{os.getuid()}" / "demo"
+    assert permissions(own.parent) == 0o700
+    own.parent.chmod(0o777)
+    other = private_folder("demo")
+    assert other.parent not in (own.parent, tmp_path)
+    assert permissions(other.parent) == 0o700
+    own.rmdir()
+    own.parent.rmdir()
+    own.parent.symlink_to(tmp_path)
+    assert tmp_path / "demo" not in (private_folder("demo"), *tmp_path.iterdir())

@@ -10,6 +10,7 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -110,3 +111,18 @@ def scratch_folder(name: str) -> Iterator[Path]:
     with temporary_folder(Path(tempfile.gettempdir(), f"treetop-{name}-{user}")) as folder:
         folder.chmod(0o700)
         yield folder
+
+
+def private_folder(name: str) -> Path:
+    """Return a folder for files of this user that may be lost, such as a cache, and create it.
+
+    It is where nobody else can put anything; other users may write beside it.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir(), f"treetop-{user}")
+    folder.mkdir(mode=0o700, exist_ok=True)
+    facts = folder.lstat()
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != user or facts.st_mode & 0o022:
+        folder = Path(tempfile.mkdtemp(prefix="treetop-"))
+    (folder / name).mkdir(exist_ok=True)
+    return folder / name
