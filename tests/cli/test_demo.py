@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+import tempfile
 
 import pytest
 
@@ -12,6 +13,7 @@ from treetop.cli import demo
 from treetop.cli.options import DemoOptions
 from treetop.data import open_data
 from treetop.errors import TreetopError
+from treetop.runtime.temporary import private_folder
 
 
 @pytest.fixture(autouse=True)
