@@ -70,7 +70,9 @@ def answered(app: typer.Typer, arguments: Sequence[str], program: str) -> int:
         return code if isinstance(code, int) else 0
     except (BrokenPipeError, SystemExit) as error:
         # typer turns the former into the latter.
-        if not isinstance(error, BrokenPipeError) and not isinstance(error.__context__, BrokenPipeError):
+        if not isinstance(error, BrokenPipeError) and not isinstance(
+            error.__context__, BrokenPipeError
+        ):
             raise
         print_error("standard output was closed before everything was written")
         forget_output()

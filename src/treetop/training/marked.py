@@ -21,8 +21,8 @@ def read_marked(path: Path, mark: str) -> Arrays | None:
     if fingerprint_of(path) != mark:
         return None
     arrays = read_arrays(path)
-    _, _, digest = text_of(arrays.pop(MARK)).partition(" ")
-    return arrays if digest == checksum(arrays) else None
+    _, _, digest = mark_text(arrays.pop(MARK)).partition(" ")
+    return arrays if digest == values_checksum(arrays) else None
 
 
 def read_unchecked(path: Path) -> Arrays:
@@ -35,7 +35,7 @@ def read_unchecked(path: Path) -> Arrays:
 def fingerprint_of(path: Path) -> str | None:
     """Return the fingerprint in a file; None if it cannot be read: it may be missing, cut or empty."""
     try:
-        mark = text_of(read_arrays(path)[MARK]).partition(" ")[0] if path.is_file() else ""
+        mark = mark_text(read_arrays(path)[MARK]).partition(" ")[0] if path.is_file() else ""
     except (TreetopError, LookupError):
         return None
     return mark if FINGERPRINT.fullmatch(mark) else None
@@ -43,18 +43,18 @@ def fingerprint_of(path: Path) -> str | None:
 
 def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
     """Write arrays atomically, with their fingerprint and a checksum."""
-    text = f"{mark} {checksum(arrays)}"
+    text = f"{mark} {values_checksum(arrays)}"
     marked = {**arrays, MARK: np.frombuffer(text.encode(), np.uint8)}
     with replacing_file(path, "wb") as file:
         write_tensors(file, marked)
 
 
-def text_of(values: np.ndarray) -> str:
+def mark_text(values: np.ndarray) -> str:
     """Convert the bytes of a text in ASCII back."""
     return values.tobytes().decode("ascii", "replace")
 
 
-def checksum(arrays: Arrays) -> str:
+def values_checksum(arrays: Arrays) -> str:
     """Compute a checksum of the values of arrays, which tells whether the disk has changed them."""
     value = 0
     for name in sorted(arrays):
