@@ -123,9 +123,9 @@ def test_a_full_disk_is_one_line(trained):
 )
 def test_a_signal_stops_soon_and_leaves_nothing(tmp_path, numpy_docs, start_process, number, code):
     train = numpy_docs.split("train")
-    (tmp_path / "train.txt").write_text("\n".join(list(train.texts) * 40) + "\n")
+    (tmp_path / "train.txt").write_text("\n".join(list(train.texts) * 8) + "\n")
     lines = ["\t".join(labels) for labels in train.labels]
-    (tmp_path / "train.labels").write_text("\n".join(lines * 40) + "\n")
+    (tmp_path / "train.labels").write_text("\n".join(lines * 8) + "\n")
     slow = ["--set", "tree=flat", "--set", "tolerance=1e-9", "--set", "passes=100000"]
     child = start_process(
         [*COMMAND, "train", str(tmp_path), "-o", str(tmp_path / "new" / "m"), *slow],
