@@ -366,12 +366,12 @@ def test_a_long_text_with_many_labels_is_searched_once(texts_and_labels, monkeyp
 
     model = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
     calls = []
-    original = spans.Reading.places_of
+    original = spans.SearchedText.places_of
 
     def places_of(self, names, end):
         calls.extend(names)
         return original(self, names, end)
 
-    monkeypatch.setattr(spans.Reading, "places_of", places_of)
+    monkeypatch.setattr(spans.SearchedText, "places_of", places_of)
     model.explain("red apple sky boat " * 10_000, list(model.classes_)[:20])
     assert len(calls) == len(set(calls)) > 0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treetop.explain.characters import share_with_words
-from treetop.explain.spans import MAX_SPANS, Gram, Occurrences, Reading
+from treetop.explain.spans import MAX_SPANS, Gram, Occurrences, SearchedText
 
 texts = st.text(st.sampled_from("abAB,! \t\né漢İß"), max_size=60)
 
@@ -88,7 +88,7 @@ def slow_shares(text, name, value):
 @given(texts, st.lists(st.text(st.sampled_from("ab,! é"), min_size=3, max_size=3), max_size=4))
 def test_values_are_shared_as_by_the_slow_twin(text, names):
     names = [name for name in names if "  " not in name]
-    reading, values = Reading(text, lowercase=False), np.arange(1.0, 1 + len(names))
+    reading, values = SearchedText(text, lowercase=False), np.arange(1.0, 1 + len(names))
     places = reading.places_of(names, len(text))
     given_, kept = share_with_words(reading, places, 3, values)
     expected = dict.fromkeys(reading.names, 0.0)
@@ -102,7 +102,7 @@ def test_values_are_shared_as_by_the_slow_twin(text, names):
 
 
 def test_the_value_of_a_character_ngram_is_shared_by_the_words_it_overlaps():
-    reading = Reading("Red apple !!", lowercase=True)
+    reading = SearchedText("Red apple !!", lowercase=True)
     places = reading.places_of(["d ap"], 99)
     given_, kept = share_with_words(reading, places, 4, np.array([0.9]))
     assert dict(zip(reading.names, given_, strict=True)) == pytest.approx({"red": 0.3, "apple": 0.6})

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from treetop.explain.spans import Reading
+from treetop.explain.spans import SearchedText
 
 
 def share_with_words(
-    reading: Reading, grams: Sequence[np.ndarray], length: int, values: np.ndarray
+    reading: SearchedText, grams: Sequence[np.ndarray], length: int, values: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Divide the values (float64) of character n-grams among the words of a text.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from treetop.explain.characters import share_with_words
 from treetop.explain.contributions import Contributions, NamedGrams, together
-from treetop.explain.spans import Gram, Occurrences, Reading
+from treetop.explain.spans import Gram, Occurrences, SearchedText
 from treetop.features.words.tfidf import Tfidf
 from treetop.model.model import Model
 from treetop.settings.parts import Analyser
@@ -77,7 +77,7 @@ class DocumentGrams:
             np.concatenate([words[names], numbers[stays]]), np.concatenate([given[names], kept[stays]])
         )
 
-    def places_of(self, reading: Reading, numbers: list[int]) -> list[np.ndarray]:
+    def places_of(self, reading: SearchedText, numbers: list[int]) -> list[np.ndarray]:
         """Where character n-grams of one group start."""
         if missing := [number for number in numbers if number not in self.places]:
             assert self.occurrences is not None

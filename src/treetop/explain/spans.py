@@ -32,7 +32,7 @@ class Occurrences:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.readings: dict[bool, Reading] = {}
+        self.readings: dict[bool, SearchedText] = {}
         self.found: dict[tuple[Gram, int], list[Span]] = {}
         self.ends: dict[int, int] = {}
 
@@ -55,14 +55,14 @@ class Occurrences:
             self.ends[reach] = min(len(cut_at_word(self.text, reach)), MAX_CHARACTERS)
         return self.ends[reach]
 
-    def reading(self, lowercase: bool) -> Reading:
+    def reading(self, lowercase: bool) -> SearchedText:
         """The text as analyzers read it that ignore case, or do not."""
         if lowercase not in self.readings:
-            self.readings[lowercase] = Reading(self.text[:MAX_CHARACTERS], lowercase)
+            self.readings[lowercase] = SearchedText(self.text[:MAX_CHARACTERS], lowercase)
         return self.readings[lowercase]
 
 
-class Reading:
+class SearchedText:
     """A text prepared for the search of n-grams.
 
     `squeezed` is the text with runs of whitespace as single spaces, `positions` (int64) where each of
@@ -114,7 +114,8 @@ class Reading:
 
     def words_of(self, name: str, end: int) -> list[Span]:
         """Where the words of an n-gram follow each other; there may be anything but words between."""
-        wanted, spans = name.split(" "), []
+        wanted = name.split(" ")
+        spans: list[Span] = []
         for first in self.numbers.get(wanted[0], ()):
             last = first + len(wanted) - 1
             if last >= len(self.words) or self.words[last][1] > end or len(spans) == MAX_SPANS:

@@ -217,7 +217,8 @@ def run_worker(
     async def main() -> None:
         worker = Worker(options, served, runtime)
         worker.reloader = reloader
-        protocol = guarded(options)
+        # Refusals by the application are logged.
+        protocol = guarded(options) if options.access_log else guarded(options, worker.overload)
         config = uvicorn.Config(
             make_app(worker),
             http=protocol,
