@@ -10,13 +10,10 @@ requests by one label, and stops between two labels when its client has gone or 
 from __future__ import annotations
 
 import asyncio
-import os
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,8 +24,6 @@ from treetop.serve.options import ServiceOptions
 TEXTS_PER_TURN = 16
 # A batch with this many characters takes no further text.
 CHARACTERS_PER_BATCH = 1_000_000
-# Niceness of the computing thread relative to the event loop.
-NICENESS = 10
 # Weight of the latest batch in the moving average of the seconds per text.
 LATEST_WEIGHT = 0.2
 
@@ -131,7 +126,7 @@ class Batcher:
         self.computing = 0  # texts in the current batch
         self.started = 0.0  # when it began
         self.filled = asyncio.Event()
-        self.thread = ThreadPoolExecutor(1, "compute", initializer=lower_priority)
+        self.thread = ThreadPoolExecutor(1, "compute")
         self.closed = False
 
     @property
@@ -233,12 +228,6 @@ class Batcher:
         while (self.quick.jobs or self.slow.jobs or self.computing) and time.monotonic() < deadline:
             await asyncio.sleep(0.02)
         self.thread.shutdown(wait=False)
-
-
-def lower_priority() -> None:
-    """Let the event loop run first: its work takes microseconds, and 503 must be sent at once."""
-    with suppress(OSError, AttributeError):
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICENESS)
 
 
 def deliver(job: QueuedJob, results: Any) -> None:

@@ -210,8 +210,7 @@ def run_worker(
     reloader: Reloader,
 ) -> None:
     """Run one worker until it receives a signal. It calls `beat` again and again while it works."""
-    if served.model.has_encoder:
-        sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     parent = os.getppid()
 
     async def main() -> None:
