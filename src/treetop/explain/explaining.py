@@ -23,6 +23,7 @@ from treetop.labels.alignment import columns_of
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
+from treetop.ranking.combining import largest
 from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import score_kind
@@ -210,26 +211,17 @@ def node_of(model: Model, ranker: Ranker, step: Step) -> Node:
     for pointers in tree.child_ptr[step.level :]:
         first, last = int(pointers[first]), int(pointers[last])
     below = tree.label_of[first:last]
+    order = largest(np.asarray(model.label_counts)[below], MAX_LABELS_OF_NODE)
     return Node(
         level=step.level,
         raw=step.raw,
         worth=step.worth,
         siblings=step.siblings,
-        labels=[str(model.classes[label]) for label in most_frequent(model, below)],
+        labels=[str(model.classes[label]) for label in below[order]],
         words=float(step.words.sum(dtype=np.float64)),
         encoder=step.encoder,
         bias=step.bias,
     )
-
-
-def most_frequent(model: Model, labels: np.ndarray) -> np.ndarray:
-    """The labels with the most training documents, the first of them if there are as many."""
-    counts = np.asarray(model.label_counts)[labels]
-    if counts.size > MAX_LABELS_OF_NODE:
-        # There may be a million of them: sort only those that come into question.
-        least = np.partition(counts, -MAX_LABELS_OF_NODE)[-MAX_LABELS_OF_NODE]
-        labels, counts = labels[counts >= least], counts[counts >= least]
-    return labels[np.argsort(-counts, kind="stable")[:MAX_LABELS_OF_NODE]]
 
 
 def neighbour_of(model: Model, document: int, similarity: float, label: int) -> Neighbour:
