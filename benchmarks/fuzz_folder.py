@@ -142,14 +142,21 @@ def outcome_of(folder, kind, served):
         lines = str(error).splitlines()
         if len(lines) != 1 or len(lines[0]) > 1000:
             return "error", f"message of {len(lines)} lines, {len(str(error))} characters: {str(error)[:300]}"
+        if wants_memory(str(error)):
+            return "memory", str(error)
         return "refused", str(error).replace(str(folder), "MODEL")
     except (Exception, SystemExit) as error:
         place = traceback.extract_tb(error.__traceback__)
         own = [frame for frame in place if "/treetop/" in frame.filename or "fuzz_folder" in frame.filename]
         where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
-        of_memory = isinstance(error, MemoryError) or "alloc" in str(error)
+        of_memory = isinstance(error, MemoryError) or wants_memory(str(error))
         return "memory" if of_memory else "error", f"{type(error).__name__} at {where}: {str(error)[:300]}"
     return "right", ""
+
+
+def wants_memory(message):
+    """Whether a library says that it could not get the memory it asked for."""
+    return "alloc" in message or "out of memory" in message or "MemoryError" in message
 
 
 def data_bytes():
@@ -185,11 +192,11 @@ def in_child(folder, kind, served, room):
 
 def answer_of(child, reader):
     """Wait for what a child writes, and for its end."""
-    ready, _, _ = select.select([reader], [], [], 4 * SECONDS)
+    ready, _, _ = select.select([reader], [], [], SECONDS)
     if not ready:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return "hang", f"no answer in {4 * SECONDS} s"
+        return "hang", f"no answer in {SECONDS} s"
     answer = os.read(reader, 1 << 16)
     _, status = os.waitpid(child, 0)
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0

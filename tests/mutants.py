@@ -39,7 +39,7 @@ def mutant(source: Path, target: Path, chance: Random) -> list[str]:
         own_copy(path)
         try:
             change(path, chance)
-        except (ValueError, KeyError, IndexError, TypeError, OverflowError, OSError):
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
             # A file that an earlier change has damaged.
             kind += " (without effect)"
         changes.append(f"{path.relative_to(target)}: {kind}")
@@ -200,12 +200,12 @@ def change_header(path: Path, chance: Random) -> None:
 
 def change_json(path: Path, chance: Random) -> None:
     """Change a JSON file: values, keys, or what the whole is."""
-    if path.name == "config.json" and path.parent.name != "encoder" and chance.random() < 0.1:
-        text = json.dumps(json.loads(path.read_text("utf-8")))
+    text = json.dumps(changed(json.loads(path.read_text("utf-8")), chance))
+    if chance.random() < 0.05:
         at = chance.randrange(len(text))
-        path.write_text(text[:at] + chance.choice('[]{},:"0') + text[at + 1 :], "utf-8")
-        return
-    path.write_text(json.dumps(changed(json.loads(path.read_text("utf-8")), chance)), "utf-8")
+        other = chance.choice(('"', "[", "]", "{", "}", ",", ":", "[" * 5000, '{"a":' * 5000, "1e400"))
+        text = text[:at] + other + text[at + 1 :]
+    path.write_text(text, "utf-8")
 
 
 def changed(value: Any, chance: Random) -> Any:
@@ -238,10 +238,7 @@ def replaced(value: Any, chance: Random) -> Any:
     if isinstance(value, str) and way < 0.4:
         return chance.choice((value + "x", value[:-1], value.upper(), value * 100, value[::-1]))
     if way < 0.45:
-        nested: Any = 1
-        for _ in range(chance.choice((3, 900, 5000)) if way < 0.42 else 2):
-            nested = [nested]
-        return nested if way < 0.43 else {"a": value}
+        return chance.choice(([value], [[value]], {"a": value}, [value, value]))
     return chance.choice((*OBJECTS, *EXTREMES, *FLOATS))
 
 

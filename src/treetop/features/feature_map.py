@@ -60,7 +60,7 @@ class FeatureMap:
         if self.encoder is None:
             return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
-        vectors = self.encoder.open(runtime).embed_texts(texts)
+        vectors = self.encoder.embed(texts, runtime)
         if vectors.shape[1] != self.widths[1]:
             raise TreetopError(
                 f"the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model expects "
