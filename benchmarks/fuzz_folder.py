@@ -29,7 +29,9 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-os.environ |= {"TOKENIZERS_PARALLELISM": "false", "HF_HUB_OFFLINE": "1"}
+# A child of a process with threads of OpenMP would wait for them forever.
+ONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
+os.environ |= {**ONE, "HF_HUB_OFFLINE": "1"}
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
