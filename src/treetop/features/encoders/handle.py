@@ -65,7 +65,10 @@ class EncoderHandle:
         if self.folder is None:
             return encoder.embed_texts(texts)
         with one_line(self.folder):
-            return encoder.embed_texts(texts)
+            vectors = encoder.embed_texts(texts)
+            if not np.isfinite(vectors).all():
+                raise TreetopError("the encoder makes NaN or infinity: copy the model folder again")
+            return vectors
 
     def _opened(self, folder: Path, runtime: Runtime) -> TextEncoder:
         """Open the encoder in a folder, which may be from a stranger."""

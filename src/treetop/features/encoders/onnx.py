@@ -61,7 +61,7 @@ class OnnxEncoder:
         for rows in by_length(tokens.lengths, TOKENS_PER_BATCH):
             found = self.session.run(None, self.inputs(tokens, rows))[0]
             if getattr(found, "shape", None) != (rows.size, self.width):
-                raise TreetopError(f"{self.folder / MODEL}: does not make vectors of {self.width:,} numbers")
+                raise TreetopError(f"{MODEL} does not make vectors of {self.width:,} numbers")
             vectors[rows] = found
             if advance:
                 advance()

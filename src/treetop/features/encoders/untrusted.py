@@ -36,8 +36,10 @@ def one_line(folder: Path) -> Iterator[None]:
     """
     try:
         yield
-    except (TreetopError, MemoryError):
+    except MemoryError:
         raise
+    except TreetopError as error:
+        raise error if str(folder) in str(error) else TreetopError(f"{folder}: {error}") from None
     except BaseException as error:
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
