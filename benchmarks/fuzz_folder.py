@@ -1,6 +1,6 @@
 """Opens mutated model folders and counts what happens: crash, hang, memory, error, refused or right.
 
-    python benchmarks/fuzz_folder.py [--count 20000] [--seed 0] [--kinds tree,onnx] [--out FILE]
+    python benchmarks/fuzz_folder.py [--count 20000] [--seed 0] [--kinds tree,onnx] [--jobs 2] [--out FILE]
     python benchmarks/fuzz_folder.py --kinds tree --number 17        # one mutant, with its traceback
 
 Mutants come from all folders in tests/folders, written by version 1 of the format, and from new ones.
@@ -25,7 +25,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections import Counter
+from collections import Counter, deque
 from pathlib import Path
 from random import Random
 
@@ -51,7 +51,8 @@ FOLDERS = ROOT / "tests" / "folders"
 FAILURES = ("crash", "hang", "memory", "error")
 OUTCOMES = (*FAILURES, "refused", "right")
 RUNTIME = treetop.Runtime(threads=1, precision="fp32", device="cpu")
-SECONDS = 30
+# Of processor time, and until a child is killed that only waits.
+SECONDS, WAITED = 10, 120
 SLACK, MOST = 16 << 20, 4 << 30
 QUERIES = ["redapple bluetree oldboat", "the newhouse", ""]
 
@@ -167,46 +168,46 @@ def data_bytes():
         return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData"))
 
 
-def in_child(folder, kind, served, room):
-    """Return what happens to a mutant in a child that may add `room` bytes of data."""
-    reader, writer = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reader)
-        null = os.open(os.devnull, os.O_RDWR)
-        for handle in (0, 1, 2):
-            os.dup2(null, handle)
-        limit = data_bytes() + room
-        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
-        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+class Child:
+    """A process that opens a mutant, and may add `room` bytes of data."""
+
+    def __init__(self, folder, kind, served, room):
+        self.reader, writer = os.pipe()
+        self.started, self.pid = time.monotonic(), os.fork()
+        if self.pid == 0:
+            self.work(writer, folder, kind, served, room)
+        os.close(writer)
+
+    def work(self, writer, folder, kind, served, room):
+        """Open the mutant and write the outcome; never returns."""
         try:
+            null = os.open(os.devnull, os.O_RDWR)
+            for handle in (0, 1, 2):
+                os.dup2(null, handle)
+            limit = data_bytes() + room
+            resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
             outcome = outcome_of(folder, kind, served)
             os.write(writer, json.dumps(outcome).encode()[: 1 << 15])
         finally:
             os._exit(0)
-    os.close(writer)
-    try:
-        return answer_of(child, reader)
-    finally:
-        os.close(reader)
 
-
-def answer_of(child, reader):
-    """Wait for what a child writes, and for its end."""
-    ready, _, _ = select.select([reader], [], [], SECONDS)
-    if not ready:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
-        return "hang", f"no answer in {SECONDS} s"
-    answer = os.read(reader, 1 << 16)
-    _, status = os.waitpid(child, 0)
-    number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-    if number in (signal.SIGXCPU, signal.SIGKILL):
-        return "hang", f"{SECONDS} s of processor time"
-    if number:
-        return "crash", signal.Signals(number).name
-    return tuple(json.loads(answer)) if answer else ("crash", "no answer")
+    def outcome(self):
+        """Wait for the process and return what happened, and the message."""
+        left = max(0.0, self.started + WAITED - time.monotonic())
+        ready, _, _ = select.select([self.reader], [], [], left)
+        if not ready:
+            os.kill(self.pid, signal.SIGKILL)
+        answer = os.read(self.reader, 1 << 16) if ready else b""
+        os.close(self.reader)
+        _, status = os.waitpid(self.pid, 0)
+        number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+        if number in (signal.SIGXCPU, signal.SIGKILL):
+            return "hang", f"more than {SECONDS} s of processor time, or no answer in {WAITED} s"
+        if number:
+            return "crash", signal.Signals(number).name
+        return tuple(json.loads(answer)) if answer else ("crash", "no answer")
 
 
 def room_for(folder, kind):
@@ -215,14 +216,14 @@ def room_for(folder, kind):
     ways = (False, True)
     while high - low > 4 << 20:
         middle = (low + high) // 2
-        fits = all(in_child(folder, kind, way, middle)[0] == "right" for way in ways)
+        fits = all(Child(folder, kind, way, middle).outcome()[0] == "right" for way in ways)
         low, high = (low, middle) if fits else (middle, high)
     files = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     return high + 2 * files + SLACK
 
 
-def fuzz(source, work, numbers, seed):
-    """Open the mutants of a folder; return counts, failures and the commonest reasons."""
+def fuzz(source, work, numbers, seed, jobs):
+    """Open the mutants of a folder, some at a time; return counts and failures."""
     kind = source.name
     for way in (False, True):
         with tempfile.TemporaryDirectory(dir=work) as spare:
@@ -231,20 +232,31 @@ def fuzz(source, work, numbers, seed):
     with tempfile.TemporaryDirectory(dir=work) as spare:
         shutil.copytree(source, Path(spare) / "m")
         room = room_for(Path(spare) / "m", kind)
-    counts, failures, started = Counter(), [], time.perf_counter()
-    for number in numbers:
-        chance = Random(f"{seed}/{kind}/{number}")
-        with tempfile.TemporaryDirectory(dir=work) as spare:
-            changes = mutant(source, Path(spare) / "m", chance)
-            outcome, message = in_child(Path(spare) / "m", kind, chance.random() < 0.3, room)
+    counts, failures, running, started = Counter(), [], deque(), time.perf_counter()
+
+    def collect():
+        number, spare, changes, child = running.popleft()
+        outcome, message = child.outcome()
+        shutil.rmtree(spare)
         counts[outcome] += 1
         if outcome in FAILURES:
-            failures.append({"number": number, "outcome": outcome, "changes": changes, "message": message})
-            print(json.dumps({"kind": kind, **failures[-1]}), flush=True)
+            row = {"number": number, "outcome": outcome, "changes": changes, "message": message}
+            failures.append(row)
+            print(json.dumps({"kind": kind, **row}), flush=True)
+
+    for number in numbers:
+        if len(running) == jobs:
+            collect()
+        chance, spare = Random(f"{seed}/{kind}/{number}"), Path(tempfile.mkdtemp(dir=work))
+        changes = mutant(source, spare / "m", chance)
+        served = chance.random() < 0.3
+        running.append((number, spare, changes, Child(spare / "m", kind, served, room)))
+    while running:
+        collect()
     seconds = time.perf_counter() - started
     row = {outcome: counts[outcome] for outcome in OUTCOMES}
-    print(kind, row, f"{1000 * seconds / max(1, len(numbers)):.0f} ms, {room >> 20} MB", flush=True)
-    return {**row, "ms_per_mutant": round(1000 * seconds / max(1, len(numbers)), 1), "failures": failures}
+    print(kind, row, f"{seconds:.0f} s, {room >> 20} MB", flush=True)
+    return {**row, "megabytes": room >> 20, "seconds": round(seconds), "failures": failures}
 
 
 def show(source, work, number, seed):
@@ -275,6 +287,7 @@ def main():
     parser.add_argument("--count", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--kinds", default="")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--number", type=int)
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -291,21 +304,21 @@ def main():
         started, kinds = time.time(), {}
         for position, source in enumerate(sources):
             share = given.count * (position + 1) // len(sources) - given.count * position // len(sources)
-            kinds[source.name] = fuzz(source, work, range(share), given.seed)
-    total = {outcome: sum(kind[outcome] for kind in kinds.values()) for outcome in OUTCOMES}
+            kinds[source.name] = fuzz(source, work, range(share), given.seed, given.jobs)
+            total = {outcome: sum(kind[outcome] for kind in kinds.values()) for outcome in OUTCOMES}
+            if given.out:
+                facts = {
+                    "mutants": sum(total.values()),
+                    "seed": given.seed,
+                    "total": total,
+                    "seconds": round(time.time() - started),
+                    "kinds": kinds,
+                    "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
+                    "versions": versions(),
+                    "commit": commit(),
+                }
+                given.out.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     print("total", total, flush=True)
-    if given.out:
-        facts = {
-            "mutants": given.count,
-            "seed": given.seed,
-            "total": total,
-            "seconds": round(time.time() - started),
-            "kinds": kinds,
-            "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
-            "versions": versions(),
-            "commit": commit(),
-        }
-        given.out.write_text(json.dumps(facts, indent=1) + "\n", "utf-8")
     sys.exit(any(total[outcome] for outcome in FAILURES))
 
 
