@@ -1,6 +1,6 @@
 """Opens mutated model folders and counts what happens: crash, hang, memory, error, refused or right.
 
-    python benchmarks/fuzz_folder.py [--count 20000] [--seed 0] [--kinds tree,onnx] [--jobs 2] [--out FILE]
+    python benchmarks/fuzz_folder.py [--count 20000] [--seed 0] [--kinds tree,onnx] [--out FILE]
     python benchmarks/fuzz_folder.py --kinds tree --number 17        # one mutant, with its traceback
 
 Mutants come from all folders in tests/folders, written by version 1 of the format, and from new ones.
@@ -30,16 +30,16 @@ from pathlib import Path
 from random import Random
 
 # A child of a process with threads of OpenMP would wait for them forever.
-ONE = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
-os.environ |= {**ONE, "HF_HUB_OFFLINE": "1"}
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["HF_HUB_OFFLINE"] = "1"
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
 import scipy.sparse as sp
+from tests.mutants import mutant
 
 import treetop
-from tests.mutants import mutant
 from treetop.errors import TreetopError
 from treetop.model.compress import compress
 from treetop.model.folder import read_model, write_model
@@ -47,6 +47,7 @@ from treetop.model.model import Model
 from treetop.serve.batching import Piece
 from treetop.serve.engine import PredictQuery, Served
 
+ROOT = Path(__file__).parents[1]
 FOLDERS = ROOT / "tests" / "folders"
 FAILURES = ("crash", "hang", "memory", "error")
 OUTCOMES = (*FAILURES, "refused", "right")
@@ -66,18 +67,22 @@ def new_folders(target):
     treetop.XRLinear(keep_documents=True, tree="4-L").fit(texts, labels).save(target / "new")
     treetop.XRLinear(ngrams="word:1-2+char:2-3").fit(texts, numbers).save(target / "new-integers")
     X = sp.random(96, 30, 0.3, "csr", np.float32, np.random.default_rng(3))
-    treetop.XRLinear().fit(X, [[n > 0 for n in names[:1]] for names in numbers]).save(target / "new-booleans")
+    treetop.XRLinear().fit(X, [[n > 0 for n in names[:1]] for names in numbers]).save(
+        target / "new-booleans"
+    )
 
 
 def hash_of(name):
     return sum(map(ord, name)) % 50 - 10
 
 
-def folders_in(place):
-    """Copy all folders to one place, on a disk in memory."""
+def folders_in(place, asked):
+    """Copy the folders of some kinds, or of all, to one place, on a disk in memory."""
     for folder in sorted(path for path in FOLDERS.iterdir() if (path / "config.json").is_file()):
-        shutil.copytree(folder, place / folder.name)
-    new_folders(place)
+        if not asked or folder.name in asked:
+            shutil.copytree(folder, place / folder.name)
+    if not asked or any(name.startswith("new") for name in asked):
+        new_folders(place)
     # Those without torch first: a process without it forks much faster.
     return sorted(place.iterdir(), key=lambda path: (uses_torch(path), path.name))
 
@@ -144,16 +149,24 @@ def outcome_of(folder, kind, served):
     except TreetopError as error:
         lines = str(error).splitlines()
         if len(lines) != 1 or len(lines[0]) > 1000:
-            return "error", f"message of {len(lines)} lines, {len(str(error))} characters: {str(error)[:300]}"
+            return (
+                "error",
+                f"message of {len(lines)} lines, {len(str(error))} characters: {str(error)[:300]}",
+            )
         if wants_memory(str(error)):
             return "memory", str(error)
         return "refused", str(error).replace(str(folder), "MODEL")
     except (Exception, SystemExit) as error:
         place = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in place if "/treetop/" in frame.filename or "fuzz_folder" in frame.filename]
+        own = [
+            frame for frame in place if "/treetop/" in frame.filename or "fuzz_folder" in frame.filename
+        ]
         where = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "?"
         of_memory = isinstance(error, MemoryError) or wants_memory(str(error))
-        return "memory" if of_memory else "error", f"{type(error).__name__} at {where}: {str(error)[:300]}"
+        return (
+            "memory" if of_memory else "error",
+            f"{type(error).__name__} at {where}: {str(error)[:300]}",
+        )
     return "right", ""
 
 
@@ -277,7 +290,11 @@ def versions():
 
 def commit():
     asked = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True, check=False
+        ["git", "describe", "--always", "--dirty"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return asked.stdout.strip()
 
@@ -297,13 +314,15 @@ def main():
         place, work = Path(spare) / "folders", Path(spare) / "work"
         place.mkdir(), work.mkdir()
         asked = set(filter(None, given.kinds.split(",")))
-        sources = [path for path in folders_in(place) if not asked or path.name in asked]
+        sources = [path for path in folders_in(place, asked) if not asked or path.name in asked]
         if given.number is not None:
             show(sources[0], work, given.number, given.seed)
             return
         started, kinds = time.time(), {}
         for position, source in enumerate(sources):
-            share = given.count * (position + 1) // len(sources) - given.count * position // len(sources)
+            share = given.count * (position + 1) // len(sources) - given.count * position // len(
+                sources
+            )
             kinds[source.name] = fuzz(source, work, range(share), given.seed, given.jobs)
             total = {outcome: sum(kind[outcome] for kind in kinds.values()) for outcome in OUTCOMES}
             if given.out:

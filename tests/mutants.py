@@ -19,13 +19,66 @@ import numpy as np
 
 from treetop.runtime.arrays import DTYPES, read_arrays, write_arrays
 
-EXTREMES = (0, 1, -1, 2, 3, 7, 16, 127, 255, 256, 65_535, 2**31 - 1, -(2**31), 2**32, 2**53, 2**62, -(2**63))
+EXTREMES = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    7,
+    16,
+    127,
+    255,
+    256,
+    65_535,
+    2**31 - 1,
+    -(2**31),
+    2**32,
+    2**53,
+    2**62,
+    -(2**63),
+)
 FLOATS = (float("nan"), float("inf"), -float("inf"), 0.0, -0.0, 1e-45, 3e38, -3e38, 1e300, 0.5, -1.5)
 OBJECTS: tuple[Any, ...] = (
-    *(None, True, False, "", "x", "../..", "/etc/passwd", "https://example.org/x", "a\nb", "\x00", "é" * 300),
-    *([], {}, [None], [[]], {"": None}, {"a": {"b": [1]}}, [0] * 1000, "9" * 30, "float16", "int8", "auto"),
+    *(
+        None,
+        True,
+        False,
+        "",
+        "x",
+        "../..",
+        "/etc/passwd",
+        "https://example.org/x",
+        "a\nb",
+        "\x00",
+        "é" * 300,
+    ),
+    *(
+        [],
+        {},
+        [None],
+        [[]],
+        {"": None},
+        {"a": {"b": [1]}},
+        [0] * 1000,
+        "9" * 30,
+        "float16",
+        "int8",
+        "auto",
+    ),
 )
-LINES = (b"", b"\n", b"\r\n", b"\0", b"\xff\xfe", b"\xef\xbb\xbf", b" ", "\u2028".encode(), b"NaN", b"x" * 10_000)
+LINES = (
+    b"",
+    b"\n",
+    b"\r\n",
+    b"\0",
+    b"\xff\xfe",
+    b"\xef\xbb\xbf",
+    b" ",
+    "\u2028".encode(),
+    b"NaN",
+    b"x" * 10_000,
+)
 
 
 def mutant(source: Path, target: Path, chance: Random) -> list[str]:
@@ -33,13 +86,23 @@ def mutant(source: Path, target: Path, chance: Random) -> list[str]:
     copy_by_links(source, target)
     changes = []
     for _ in range(chance.choices((1, 2, 3), (6, 2, 1))[0]):
-        files = [path for path in sorted(target.rglob("*")) if is_plain(path) and path.name != "README.md"]
+        files = [
+            path for path in sorted(target.rglob("*")) if is_plain(path) and path.name != "README.md"
+        ]
         path = chance.choices(files, [weight_of(path) for path in files])[0]
         kind, change = chance.choice(changes_for(path))
         own_copy(path)
         try:
             change(path, chance)
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError, OSError, RecursionError):
+        except (
+            ValueError,
+            LookupError,
+            TypeError,
+            AttributeError,
+            OverflowError,
+            OSError,
+            RecursionError,
+        ):
             # A file that an earlier change has damaged.
             kind += " (without effect)"
         changes.append(f"{path.relative_to(target)}: {kind}")
@@ -210,7 +273,9 @@ def change_json(path: Path, chance: Random) -> None:
 
 def changed(value: Any, chance: Random) -> Any:
     """Return a JSON value with something changed, anywhere within."""
-    inner = list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    inner = (
+        list(value) if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    )
     if len(inner) and chance.random() < 0.9:
         key = chance.choice(list(inner))
         copied = dict(value) if isinstance(value, dict) else list(value)
@@ -218,7 +283,9 @@ def changed(value: Any, chance: Random) -> Any:
         if way < 0.08:
             del copied[key]
         elif way < 0.14 and isinstance(copied, dict):
-            copied[chance.choice(("", "extra", key + "x", "auto_map", "quantization_config"))] = copied[key]
+            copied[chance.choice(("", "extra", key + "x", "auto_map", "quantization_config"))] = copied[
+                key
+            ]
         elif way < 0.16 and isinstance(copied, list):
             copied = copied * chance.choice((2, 50))
         else:
@@ -267,7 +334,9 @@ def change_bytes(path: Path, chance: Random) -> None:
         at = chance.randrange(len(content) + 1)
         way = chance.randrange(4)
         if way < 2 and at < len(content):
-            content[at] = chance.choice((0, 255, content[at] ^ 1 << chance.randrange(8), chance.getrandbits(8)))
+            content[at] = chance.choice(
+                (0, 255, content[at] ^ 1 << chance.randrange(8), chance.getrandbits(8))
+            )
         elif way == 2:
             content[at:at] = chance.randbytes(chance.choice((1, 4, 8)))
         else:
@@ -308,7 +377,9 @@ def seal(folder: Path, chance: Random) -> None:
             if chance.random() < 0.05:
                 continue  # checksums that do not fit are tested too
             names = list(files)
-            config["files"] = {name: entry_of(path.parent / name) for name in names if is_plain(path.parent / name)}
+            config["files"] = {
+                name: entry_of(path.parent / name) for name in names if is_plain(path.parent / name)
+            }
             path.unlink()
             path.write_text(json.dumps(config), "utf-8")
         except (OSError, ValueError, KeyError, TypeError, RecursionError, AttributeError):

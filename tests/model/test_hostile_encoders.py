@@ -142,7 +142,9 @@ def test_tokens_that_the_model_does_not_know_are_refused(folder_of):
     pytest.importorskip("torch")
     folder = folder_of("transformer")
     path = folder / "encoder" / "tokenizer.json"
-    path.write_text(path.read_text().replace('"red": 5', '"red": 50000').replace('"<unk>": 3', '"<unk>": 70'))
+    path.write_text(
+        path.read_text().replace('"red": 5', '"red": 50000').replace('"<unk>": 3', '"<unk>": 70')
+    )
     assert_refused(folder, "the tokenizer has tokens beyond the 40 that its model knows")
 
 
@@ -209,7 +211,7 @@ def test_words_that_cannot_be_read_are_refused(folder_of, content):
 
 
 def test_panics_of_libraries_are_errors_and_interrupts_are_not(tmp_path):
-    PanicException = type("PanicException", (BaseException,), {})  # noqa: N806 - as pyo3 names it
+    PanicException = type("PanicException", (BaseException,), {})
     with pytest.raises(TreetopError, match="PanicException: index out of range"), one_line(tmp_path):
         raise PanicException("index out of\nrange")
     with pytest.raises(KeyboardInterrupt), one_line(tmp_path):

@@ -87,7 +87,9 @@ def compress(
 def fixed_bytes(model: Model, folder: Path, storage: str) -> int:
     """Compute the size of the compressed folder without the weights of sparse features."""
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
-    fixed -= sum(stored_bytes(path).get("F32", 0) // 2 for path in (folder / "encoder").glob("*.safetensors"))
+    fixed -= sum(
+        stored_bytes(path).get("F32", 0) // 2 for path in (folder / "encoder").glob("*.safetensors")
+    )
     for ranker in model.rankers:
         weights = ranker.weights
         clusters = weights.child_ptr.size - 1

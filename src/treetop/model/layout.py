@@ -82,7 +82,7 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
 
 
 def check_entries(folder: Path, listed: Container[str]) -> None:
-    """Raise if a folder holds what is not a plain file, or files that would be read although not listed.
+    """Raise if a folder holds what is not a plain file, or unlisted files that would be read.
 
     Links to files are fine: the Hub's cache consists of them.
     """

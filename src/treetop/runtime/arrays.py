@@ -120,7 +120,7 @@ def mapped(path: Path) -> tuple[mmap.mmap, int, dict[str, Any]]:
 
 
 def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of JSON; raise if it has a name twice, of which readers choose different ones."""
+    """Return an object of JSON; raise if it has a name twice: readers would differ in their choice."""
     names = dict(pairs)
     if len(names) != len(pairs):
         raise ValueError("its header has a name twice")

@@ -1,7 +1,7 @@
 """Encoders in model folders, which may be from a stranger: nothing but their numbers is used.
 
-Libraries that read them follow a configuration, which may ask for code, kernels or memory. It is checked
-before they see it, and whatever they raise becomes one line.
+Libraries that read them follow a configuration, which may ask for code, kernels or memory. It is
+checked before they see it, and whatever they raise becomes one line.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def one_line(folder: Path) -> Iterator[None]:
             raise
         reason = f"{type(error).__name__}: {short_reason(error)}"
         raise TreetopError(
-            f"{folder}: the encoder cannot be used ({reason}): copy the model folder again or train again"
+            f"{folder}: the encoder cannot be used ({reason}): copy the model folder again"
         ) from error
 
 
@@ -57,8 +57,8 @@ def check_encoder(folder: Path) -> None:
     """
     if not weight_files(folder):
         raise TreetopError(
-            f"{folder}: no weights in safetensors files here; pickled ones (pytorch_model.bin) are never "
-            "opened, because they may run code"
+            f"{folder}: no weights in safetensors files here; pickled ones (pytorch_model.bin) are "
+            "never opened, because they may run code"
         )
     if (folder / ADAPTER).is_file():
         raise TreetopError(f"{folder}: holds an adapter of another encoder, which is never loaded")
@@ -72,7 +72,11 @@ def check_settings(path: Path) -> None:
     for name, value in settings_in(json_at(path)):
         if (name in LOADED and value) or (name in ATTENTION and value not in OWN_ATTENTION):
             raise TreetopError(f"{path}: {name} is set, but treetop loads nothing from elsewhere")
-        if path.name == CONFIG and type(value) is int and value > (MOST_LAYERS if "layer" in name else MOST):
+        if (
+            path.name == CONFIG
+            and type(value) is int
+            and value > (MOST_LAYERS if "layer" in name else MOST)
+        ):
             raise TreetopError(f"{path}: {name} is too large: copy the model folder again")
 
 
@@ -124,5 +128,6 @@ def check_size(folder: Path, needed: int) -> None:
     )
     if files and needed > 2 * stored + SMALL:
         raise TreetopError(
-            f"{folder / CONFIG}: describes an encoder of {needed:,} numbers, but its weights are {stored:,}"
+            f"{folder / CONFIG}: describes an encoder of {needed:,} numbers, "
+            f"but its weights are {stored:,}"
         )
