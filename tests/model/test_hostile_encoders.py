@@ -12,7 +12,7 @@ import pytest
 import treetop
 from tests.model.test_hostile_folders import FOLDERS, RUNTIME, seal
 from treetop.errors import TreetopError
-from treetop.features.encoders.untrusted import check_encoder, one_line
+from treetop.features.encoders.untrusted import check_encoder, errors_in_one_line
 from treetop.model.compress import compress
 from treetop.model.folder import read_model
 from treetop.runtime.arrays import read_arrays, write_arrays
@@ -212,9 +212,12 @@ def test_words_that_cannot_be_read_are_refused(folder_of, content):
 
 def test_panics_of_libraries_are_errors_and_interrupts_are_not(tmp_path):
     PanicException = type("PanicException", (BaseException,), {})
-    with pytest.raises(TreetopError, match="PanicException: index out of range"), one_line(tmp_path):
+    with (
+        pytest.raises(TreetopError, match="PanicException: index out of range"),
+        errors_in_one_line(tmp_path),
+    ):
         raise PanicException("index out of\nrange")
-    with pytest.raises(KeyboardInterrupt), one_line(tmp_path):
+    with pytest.raises(KeyboardInterrupt), errors_in_one_line(tmp_path):
         raise KeyboardInterrupt
 
 

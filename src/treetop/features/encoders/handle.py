@@ -14,7 +14,7 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.features.encoders.halving import halve
 from treetop.features.encoders.opening import TextEncoder, is_exported, is_word_vectors, open_encoder
-from treetop.features.encoders.untrusted import check_encoder, one_line
+from treetop.features.encoders.untrusted import check_encoder, errors_in_one_line
 from treetop.runtime import Runtime
 from treetop.runtime.pinned import read_pinned
 
@@ -64,7 +64,7 @@ class EncoderHandle:
         encoder = self.open(runtime)
         if self.folder is None:
             return encoder.embed_texts(texts)
-        with one_line(self.folder):
+        with errors_in_one_line(self.folder):
             vectors = encoder.embed_texts(texts)
             if not np.isfinite(vectors).all():
                 raise TreetopError("the encoder makes NaN or infinity: copy the model folder again")
@@ -74,7 +74,7 @@ class EncoderHandle:
         """Open the encoder in a folder, which may be from a stranger."""
         if not folder.is_dir():
             raise TreetopError(f"{folder}: missing: copy the whole model folder or train again")
-        with one_line(folder):
+        with errors_in_one_line(folder):
             if not is_word_vectors(str(folder)) and not is_exported(str(folder)):
                 check_encoder(folder)
             return open_encoder(

@@ -29,7 +29,7 @@ BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4}
 
 
 @contextmanager
-def one_line(folder: Path) -> Iterator[None]:
+def errors_in_one_line(folder: Path) -> Iterator[None]:
     """Turn whatever libraries raise about the encoder in a model folder into a `TreetopError`.
 
     Libraries written in Rust raise panics, which are no `Exception`.
