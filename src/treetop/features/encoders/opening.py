@@ -47,12 +47,17 @@ def is_exported(name: str) -> bool:
     return (Path(name) / "model.onnx").is_file() and (Path(name) / "onnx.json").is_file()
 
 
+def needs_torch(name: str) -> bool:
+    """Whether an encoder is a transformer, which torch runs."""
+    return not (is_word_vectors(name) or is_exported(name))
+
+
 def open_tokenizer(name: str, runtime: Runtime) -> Any:
     """The tokenizer of a transformer, ready seconds before its model; None for other encoders.
 
     Downloads the encoder if it is not on this machine.
     """
-    if is_word_vectors(name) or is_exported(name):
+    if not needs_torch(name):
         return None
     require_torch()
     from treetop.features.encoders.library import load_tokenizer
