@@ -18,6 +18,11 @@ from treetop.runtime import Runtime
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
+def size_text(size: int) -> str:
+    """A number of bytes in MB, or in KB if it is less than one MB."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} KB"
+
+
 def parse_size(text: str) -> int:
     """Convert a size such as ``200MB`` to a number of bytes."""
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
