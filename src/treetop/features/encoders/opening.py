@@ -21,7 +21,9 @@ class TextEncoder(Protocol):
     def width(self) -> int:
         """Columns of Φ_dnn."""
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Φ_dnn: float32, texts x width. Calls `advance` after each batch."""
 
     def place(self, runtime: Runtime) -> None:
