@@ -95,7 +95,7 @@ class XRTransformer(Learner):
         X: Any,
         y: Any,
         *,
-        label_names: Sequence[Any] | None = None,
+        label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         validation: tuple[Any, Any] | None = None,
         run: str | Path | None = None,

@@ -56,7 +56,7 @@ def run(
     work: Callable[[Item, np.ndarray], Result],
     tasks: Sequence[Item],
     threads: int,
-    advance: Callable[[], Any] | None = None,
+    advance: Callable[[], object] | None = None,
 ) -> list[Result]:
     """Return ``[work(task, cancel) for task in tasks]``, computed on several threads.
 

@@ -51,7 +51,7 @@ def read_documents(
     settings: TransformerSettings,
     texts: Iterable[str],
     y: Any,
-    names: Sequence[Any] | None,
+    names: Sequence[object] | None,
     weights: Any,
     validation: tuple[Any, Any] | None,
 ) -> TrainingDocuments:

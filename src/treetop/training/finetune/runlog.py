@@ -40,7 +40,7 @@ class RunLog:
         self.reporter, self.seconds = runtime.reporter, 60 * runtime.checkpoint_minutes
         self.history = self._earlier_history()
         self._saved_at = time.monotonic()
-        self._advance: Callable[[], Any] = lambda: None
+        self._advance: Callable[[], object] = lambda: None
         self._shown = 0
         self._board = tensorboard_writer(runtime.tensorboard)
 
