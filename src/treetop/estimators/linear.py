@@ -84,7 +84,7 @@ class XRLinear(Learner):
         *,
         features: Any = None,
         feature_names: Sequence[Any] | None = None,
-        label_names: Sequence[Any] | None = None,
+        label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
         verbose: bool | int | None = None,

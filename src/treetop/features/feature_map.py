@@ -87,11 +87,12 @@ class FeatureMap:
             return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
         sparse = self.sparse_half(texts, runtime, ready)
-        vectors = self.encoder.open(runtime).embed_texts(texts)
+        vectors = self.encoder.embed(texts, runtime)
         if vectors.shape[1] != self.widths[1]:
+            place = "" if self.encoder.folder is None else f"{self.encoder.folder}: "
             raise TreetopError(
-                f"the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model expects "
-                f"{self.widths[1]:,}: copy the model folder again or train again"
+                f"{place}the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model "
+                f"expects {self.widths[1]:,}: copy the model folder again or train again"
             )
         joined = self.join(sparse, vectors)
         if not self.needs_features:
