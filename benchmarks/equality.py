@@ -2,10 +2,10 @@
 
     python benchmarks/equality.py DATA… -o benchmarks/results/equality.json
 
-For each data set: fewer labels against the first of more, texts alone and in other batches against one
-batch, one thread against several, `score` against `evaluate`, a loaded model against the fitted one, and
-HTTP against Python, where requests for different numbers of labels are sent at the same time. Scores are
-compared too, to the last bit; over HTTP, to six decimals.
+For each data set: fewer labels against the first of more, texts alone and in other batches against
+one batch, one thread against several, `score` against `evaluate`, a loaded model against the fitted
+one, and HTTP against Python, where requests for different numbers of labels are sent at the same time.
+Scores are compared too, to the last bit; over HTTP, to six decimals.
 """
 
 import argparse
@@ -60,7 +60,10 @@ def asked_in_python(model, texts, labels, every):
         "another batch": compared(zip(parts, every[half:] + every[:half], strict=True)),
         "one and four threads": compared(p for rows in threads for p in zip(*rows, strict=True)),
         "score and evaluate": compared(
-            [(model.score(texts, labels), float(model.evaluate(texts, labels, k=k)["P@1"])) for k in KS]
+            [
+                (model.score(texts, labels), float(model.evaluate(texts, labels, k=(1, k))["P@1"]))
+                for k in KS
+            ]
         ),
     }
 
