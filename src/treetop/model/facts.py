@@ -59,7 +59,7 @@ class ModelFacts:
             asked=asked,
             trees=len(entry(config, "trees", list)),
             widths=(widths[0], widths[1]),
-            names=feature_names(config, sum(widths)),
+            names=column_names_in(config, sum(widths)),
             words=None if words is False else chosen("text", words, (Tfidf.kind, PecosWords.kind)),
             storage=chosen("storage", config.get("storage", STORAGES[0]), STORAGES),
             label_type=chosen("label_type", config.get("label_type", "str"), LABEL_TYPES),
@@ -87,7 +87,7 @@ class EnsembleFacts:
         return cls(members, chosen("combine", config.get("combine"), COMBINE), tuple(weights))
 
 
-def feature_names(config: Mapping[str, Any], count: int) -> tuple[str, ...]:
+def column_names_in(config: Mapping[str, Any], count: int) -> tuple[str, ...]:
     """Return the names of the columns that a model was trained on, if they had any."""
     names: list[Any] = entry(config, "feature_names", list, [])
     if names and (len(names) != count or not all(isinstance(name, str) for name in names)):
