@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,14 @@ from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
-from treetop.model.compress import compress, folder_bytes, parse_size
+from treetop.model.compress import compress, folder_bytes, parse_size, size_text
 from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
 from treetop.runtime.files import replacing_file
 from treetop.runtime.progress import Reporter
+from treetop.runtime.temporary import scratch_folder
 
 
 def import_from_pecos(
@@ -120,7 +120,7 @@ def before_and_after(
 
 def print_before_and_after(compared: dict[str, dict[str, Any]]) -> None:
     """Print sizes, and the main metrics if there are any, one column per model."""
-    rows = [["", *compared], ["MB", *(f"{result['bytes'] / 1e6:.1f}" for result in compared.values())]]
+    rows = [["", *compared], ["size", *(size_text(result["bytes"]) for result in compared.values())]]
     if all("documents" in result for result in compared.values()):
         rows += comparison_rows(list(compared.values()))
     print_table(rows)
@@ -137,9 +137,9 @@ def export_model(
     """Save a model whose encoder is an ONNX file; print as `compress_model` does."""
     console = console or Console()
     dataset = checked_inputs(folder, output, data)
-    with console.progress() as report, tempfile.TemporaryDirectory() as work:
+    with console.progress() as report, scratch_folder("export") as work:
         report.step("exporting")
-        write_model(exported(read_model(folder), folder, Path(work), int8), output)
+        write_model(exported(read_model(folder), folder, work, int8), output)
         compared = before_and_after(folder, output, dataset, report)
     if as_json:
         console.json({"output": str(output), **compared})

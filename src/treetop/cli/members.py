@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from treetop.cli.options import TrainOptions
 from treetop.errors import TreetopError
-from treetop.features.encoders.opening import is_exported, is_word_vectors
+from treetop.features.encoders.opening import needs_torch
 from treetop.ranking.combining import COMBINE
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, check_parameters
@@ -21,6 +22,9 @@ def model_kind(options: TrainOptions) -> str:
     """The kind of model: ``--model``, else the preset's, else xr-linear."""
     kind = options.model or (presets.kind_of(options.preset) if options.preset else LINEAR)
     if kind not in PARAMETERS:
+        near = difflib.get_close_matches(kind.lower().replace("_", "-"), PARAMETERS, 1, 0.7)
+        if near:
+            raise TreetopError(f"unknown model {kind!r}: did you mean {near[0]}?")
         raise TreetopError(
             f"unknown model {kind!r}: choose one of {', '.join(PARAMETERS)}; "
             "the name of an encoder goes to --encoder"
@@ -84,4 +88,4 @@ def encoders_for_torch(kind: str, members: list[Settings]) -> set[str]:
         return set()
     default = PARAMETERS[TRANSFORMER].defaults["encoder"]
     names = {str(settings.get("encoder", default)) for settings in members}
-    return {name for name in names if not (is_word_vectors(name) or is_exported(name))}
+    return set(filter(needs_torch, names))

@@ -68,6 +68,11 @@ class Model:
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
 
+    def __repr__(self) -> str:
+        trees = ", ".join(str(ranker.tree) for ranker in self.rankers)
+        sizes = f"{self.classes.size:,} labels, {self.train_documents:,} training documents"
+        return f"<Model {self.kind}: {sizes}, trees {trees}>"
+
     @property
     def widths(self) -> tuple[int, int]:
         """Columns of the sparse and the dense half of the features."""
@@ -115,7 +120,7 @@ class Model:
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""

@@ -21,7 +21,7 @@ from treetop.features.encoders.library import load_tokenizer, quiet
 from treetop.features.encoders.pretrained import load_transformer
 from treetop.features.encoders.replay import Replay
 from treetop.features.encoders.sources import find_encoder
-from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
+from treetop.features.encoders.subwords import Ragged, by_length, set_truncation, token_ids_of
 from treetop.runtime import Runtime
 
 # Tokens per batch without gradients, by device type.
@@ -52,6 +52,8 @@ class Encoder(nn.Module):
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {name!r} has no pooler: choose mean, cls or last pooling")
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
+        if self.max_length < 1:
+            raise TreetopError(f"encoder {name!r}: its longest input is {self.max_length} tokens")
         self.compute = torch.float32  # dtype of inference
         self._copy: list[Any] = []  # the model in that dtype, if its weights have another one
         self._replay: tuple[Any, Replay] | None = None
@@ -84,16 +86,19 @@ class Encoder(nn.Module):
         """Token ids of texts, truncated to `max_length`."""
         return token_ids_of(self.tokenizer, texts, self.max_length)
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Φ_dnn of texts: float32, texts x width. Calls `advance` after each batch."""
         return self.embed(self.tokens(texts), advance)
 
     @torch.inference_mode()
-    def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed(self, tokens: Ragged, advance: Callable[[], object] | None = None) -> np.ndarray:
         """Φ_dnn of token ids: float32, rows x width, without dropout. Calls `advance` per batch."""
         was_training = self.training
         if was_training:
             self.eval()
+        self.check_ids(tokens.ids)
         model, device = self.for_inference(), next(self.parameters()).device
         one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
         if one_text_on_gpu and model.config.model_type in RECORDABLE:
@@ -118,7 +123,13 @@ class Encoder(nn.Module):
             self.train()
         return vectors.cpu().numpy()
 
-    def replay(self, model: Any, device: torch.device) -> Replay:
+    def check_ids(self, ids: np.ndarray) -> None:
+        """Raise unless the model has a vector for each token: a GPU that misses one is lost."""
+        known = int(self.model.get_input_embeddings().num_embeddings)
+        if max(ids.max(initial=0), self.tokenizer.pad_token_id or 0) >= known:
+            raise TreetopError(f"the tokenizer has tokens beyond the {known:,} that its model knows")
+
+    def replay(self, model: nn.Module, device: torch.device) -> Replay:
         """The recorded kernels that encode one text at a time on a GPU."""
         place = (model, next(model.parameters()).data_ptr())
         if self._replay is None or self._replay[0] != place:
@@ -183,6 +194,7 @@ class Encoder(nn.Module):
         """Write a plain Hugging Face folder: float32 weights, tokenizer and pooling."""
         with quiet():
             self.model.save_pretrained(folder)
+            set_truncation(self.tokenizer, self.max_length)  # whatever it has tokenized before
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
 
