@@ -153,7 +153,7 @@ def read_params(path: Path) -> ImportedParams:
     return ImportedParams("xr-transformer" if transformer else "xr-linear", settings, ignored)
 
 
-def leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every value with its path; a chain, one object per level, becomes lists of values."""
     if isinstance(value, list) and value and all(isinstance(level, dict) for level in value):
         merged = {name: [level.get(name) for level in value] for name in value[0] if name != "__meta__"}
@@ -179,7 +179,7 @@ def reason(key: tuple[str, ...]) -> str:
     return next((text for part, text in REASONS.items() if part in key), "no counterpart")
 
 
-def converted(path: Path, key: tuple[str, ...], value: Any, convert: Convert) -> Any:
+def converted(path: Path, key: tuple[str, ...], value: object, convert: Convert) -> Any:
     """Convert a value, or the last of a list of values by level, to that of the setting."""
     try:
         return convert(value[-1] if isinstance(value, list) else value)
