@@ -14,6 +14,7 @@ from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import (
     TextsWithFeatures,
+    feature_names,
     is_text,
     python_texts,
     read_features,
@@ -165,6 +166,7 @@ class XRLinear(Learner):
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts, watched = asked, None, None, None
+        names = feature_names(X)
         rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if isinstance(X, TextsWithFeatures):
@@ -193,7 +195,7 @@ class XRLinear(Learner):
             settings=settings,
             asked=asked,
             classes=classes,
-            feature_map=FeatureMap(X.widths, words),
+            feature_map=FeatureMap(X.widths, words, names=names),
             rankers=rankers,
             X=X,
             Y=Y,
