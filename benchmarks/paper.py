@@ -2,17 +2,17 @@
 
     python benchmarks/paper.py --out paper [--recipes pecos] [--dataset eurlex-4k …]
 
-For each data set: downloads the archive that the authors published (raw texts, and the TF-IDF features
-of AttentionXML), trains each model of the ensemble with the preset of the data set, saves it, and
-measures it and the ensemble on the test documents. It needs a network, for data and encoders, and a GPU;
-with several, start it with torchrun. Prints the paper's tables with its figures in parentheses.
+For each data set: downloads the archive that the authors published (raw texts, and the TF-IDF
+features of AttentionXML), trains each model of the ensemble with the preset of the data set, saves
+it, and measures it and the ensemble on the test documents. Prints the paper's tables, with its
+figures in parentheses. Needs a GPU, and a network for data and encoders.
 
 Everything is kept in the folder `--out`. The same command continues after an interruption: finished
 models are not trained again, and an unfinished one resumes at its last checkpoint.
 
 `--recipes paper` (the default) takes the hyperparameters that the paper lists, `pecos` those of the
-`params.json` that the authors published. `--set` and `--encoder` replace settings, to try the script at a
-smaller size; the tables then say so.
+`params.json` that the authors published. `--set` replaces settings, to try the script at a smaller
+size; the output then says so.
 """
 
 import argparse

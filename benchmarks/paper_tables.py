@@ -1,4 +1,4 @@
-"""The figures that the paper prints for XR-Transformer, and tables that show measured ones beside them."""
+"""The paper's figures of XR-Transformer, and tables that show measured figures beside them."""
 
 DATASETS = ("eurlex-4k", "wiki10-31k", "amazoncat-13k", "wiki-500k", "amazon-670k", "amazon-3m")
 # XR-Transformer, three models: P@1, P@3, P@5 (main results) and hours of training on 8 V100.
@@ -87,7 +87,8 @@ def ensemble_row(dataset, result):
 
 def member_rows(dataset, result):
     return {
-        f"{dataset}, {name}": in_percent(member["metrics"]) for name, member in result["members"].items()
+        f"{dataset}, {name}": in_percent(member["metrics"])
+        for name, member in result["members"].items()
     }
 
 

@@ -75,10 +75,15 @@ def test_one_command_prints_the_tables_and_resumes(tmp_path, archive):
     assert result["ensemble"]["P@1"] > 0.5 > 1 / len(LABELS)
     # The paper's own figures are in parentheses, and what differs from its hyperparameters is said.
     row = next(line for line in first.stdout.splitlines() if line.startswith("| eurlex-4k | "))
-    assert row == "| eurlex-4k | " + " | ".join(
-        f"{100 * result['ensemble'][name]:.2f} ({published})"
-        for name, published in (("P@1", 88.41), ("P@3", 75.97), ("P@5", 63.18))
-    ) + " |"
+    assert (
+        row
+        == "| eurlex-4k | "
+        + " | ".join(
+            f"{100 * result['ensemble'][name]:.2f} ({published})"
+            for name, published in (("P@1", 88.41), ("P@3", 75.97), ("P@5", 63.18))
+        )
+        + " |"
+    )
     assert "settings differ from the recipe: {'budget': '6 steps'" in first.stdout
     # The models read the ready features of the archive instead of computing their own.
     model = treetop.load(tmp_path / "paper" / "paper" / "eurlex-4k" / "model-1" / "model")
