@@ -72,6 +72,7 @@ docs: $(VENV)/.dev
 	$(BIN)/pip install -q matplotlib
 	$(BIN)/python benchmarks/render.py
 	$(BIN)/python benchmarks/render_transformer.py
+	$(BIN)/python benchmarks/render_studies.py
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python docs/generate_settings.py

@@ -16,6 +16,7 @@ import json
 import time
 from pathlib import Path
 
+from commits import commit_of
 from transformer import measure, splits, versions
 
 import treetop
@@ -127,6 +128,7 @@ def main():
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--only", action="append", help="a study or a variant")
     parser.add_argument("--run", type=Path, required=True)
+    parser.add_argument("--commit", help="of treetop; by default that of this checkout")
     parser.add_argument("--out", type=Path, required=True)
     given = parser.parse_args()
     warm_up(common_kernels())
@@ -142,6 +144,7 @@ def main():
         "evaluated_on": f"{100 * given.hold_out:g} % of train" if given.hold_out else given.split,
         "documents": len(whole.texts),
         "labels": labels,
+        "commit": given.commit or commit_of(Path(__file__).parent.parent),
         **versions(),
     }
     measured = result.setdefault("variants", {})
