@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-serve demo-linear test lint types unit site wheel bench docs clean
+.PHONY: demo demo-serve demo-linear test lint types unit site wheel docs clean
 
 # On a machine without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.
 demo: $(VENV)/.full $(VENV)/.records
@@ -75,6 +75,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_studies.py
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
+	$(BIN)/python benchmarks/render_reliability.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_commands.py

@@ -41,7 +41,7 @@ measurements, see `benchmarks/studies.py`.
 
 Each study starts from the preset of the paper for a data set of similar size. All fine-tuned
 variants of a data set are trained for the same total number of steps. Metrics are on held-out
-documents, in per cent: the mean over the seeds and its 95 % confidence interval (Student's t).
+documents, in percent: the mean over the seeds and its 95 % confidence interval (Student's t).
 With a single seed there is no interval, and only differences of more than half a point are called
 better or worse. In the studies of label resolution, the encoder is fine-tuned on a single level of
 clusters instead of on all levels: the larger the clusters, the coarser the training signal.
@@ -55,7 +55,7 @@ END = """\
 
 
 def values(runs, measure):
-    """The values of a measure by seed, in per cent."""
+    """The values of a measure by seed, in percent."""
     return {seed: 100 * row["metrics"][measure] for seed, row in runs.items()}
 
 
@@ -158,7 +158,7 @@ def draw(result, target):
         panel.set_xscale("log", base=2)
         panel.set_xticks(CLUSTER_SIZES, map(str, CLUSTER_SIZES))
         panel.set_xlabel("labels per cluster")
-        panel.set_ylabel(f"{measure}, per cent")
+        panel.set_ylabel(f"{measure}, percent")
         panel.grid(alpha=0.3)
     panels[0].legend(fontsize=8)
     figure.tight_layout()

@@ -52,9 +52,10 @@ def wait_until(condition, seconds=60):
 
 
 @asynccontextmanager
-async def listening(app, options):
+async def listening(app, options, protocol=None):
     """Serve an application in this process with our protocol; yields the server and its port."""
-    config = uvicorn.Config(app, port=0, http=guarded(options), ws="none", log_level="warning")
+    protocol = protocol or guarded(options)
+    config = uvicorn.Config(app, port=0, http=protocol, ws="none", log_level="critical")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     while not server.started:

@@ -10,6 +10,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from treetop.cli.console import Console
 from treetop.cli.paths import read_data
 from treetop.data import Dataset, Split, libsvm, textlines
 from treetop.data.encodings import UTF8
@@ -68,6 +69,12 @@ def lines_of_source(source: str, is_file: bool, encoding: str | None, report: Re
     return Incoming(lines_from(source, encoding), size)
 
 
+def note_terminal(source: str, console: Console) -> None:
+    """Say that a command waits for texts to be typed, instead of waiting silently."""
+    if source == STDIN and sys.stdin.isatty():
+        console.note("reading texts from the terminal; end the input with Ctrl-D")
+
+
 def lines_from(source: str, encoding: str = UTF8) -> Iterator[str]:
     """Lines of a file, or of standard input."""
     if source != STDIN:
@@ -104,7 +111,7 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     check_kind(model, split.texts is not None)
     if split.X is None or form != libsvm.NAME:
         return split
-    width = column_count(model)
+    width = sum(model.widths)
     unknown = max(0, split.X.shape[1] - width)
     if unknown:
         report.note(f"features from {width:,} on are left out: the model was trained without them")
@@ -121,10 +128,3 @@ def check_kind(model: Predictor, texts: bool) -> None:
             f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
             f"{given}"
         )
-
-
-def column_count(model: Any) -> int:
-    """Number of columns of the matrices that a model takes."""
-    while hasattr(model, "members"):
-        model = model.members[0]
-    return sum(model.feature_map.widths)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from treetop.cli.usage import placeholder, usage_pieces
-from treetop.runtime.extras import missing
 
 # What people type for a command of another name.
 SYNONYMS = {
@@ -23,6 +21,7 @@ SYNONYMS = {
     "data get": "download fetch get",
     "data inspect": "inspect describe stats info",
     "data convert": "convert",
+    "data split": "split divide partition",
     "data formats": "formats",
     "data list": "datasets list",
     "presets": "preset",
@@ -39,6 +38,8 @@ OPTION_SYNONYMS = {
     "--encoder": "--model-name --model-name-or-path --model_name_or_path --backbone",
     "--model xr-transformer": "--transformer --xr-transformer",
     "--json": "--format",
+    "--threshold": "--min-score --cutoff --min-probability",
+    "--hold-out": "--test-size --validation-split --holdout",
     "-q": "--silent",
     "-v": "--debug",
 }
@@ -122,17 +123,6 @@ def setting_meant(name: str) -> str | None:
     if name in TRANSFORMER.defaults:
         return name
     return RENAMED.get(name, ELSEWHERE.get(name))
-
-
-def check_encoder_packages(instead: str | None = None) -> None:
-    """Raise a `TreetopError` that names the extra with an encoder unless torch can be imported.
-
-    Looks for the packages without importing them, which takes seconds. `instead` is what the user
-    can do without them.
-    """
-    for module in ("torch", "transformers"):
-        if find_spec(module) is None:
-            raise missing("text encoders", "minilm", ModuleNotFoundError(name=module), instead)
 
 
 def print_error(message: object) -> None:

@@ -9,10 +9,10 @@ from treetop.cli.console import Console
 from treetop.cli.options import SplitOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.data import Split
-from treetop.data.convert import check_absent
 from treetop.data.dividing import write_divided
 from treetop.data.partition import partition
 from treetop.errors import TreetopError
+from treetop.runtime.files import check_absent
 
 
 def split_dataset(options: SplitOptions, console: Console | None = None) -> None:
@@ -21,7 +21,7 @@ def split_dataset(options: SplitOptions, console: Console | None = None) -> None
     check_data(options.source)
     check_absent(options.target)
     if options.test + options.dev >= 1 or not options.test + options.dev:
-        raise TreetopError("--test and --dev must leave documents to train on, and divide off some")
+        raise TreetopError("--test plus --dev must be above 0 and below 1")
     with console.progress() as report:
         dataset = read_data(options.source, replace(options, keep_columns=True), report)
         if len(dataset.splits) > 1:

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from treetop.data.compression import open_bytes
-from treetop.data.convert import WRITERS, check_absent
+from treetop.data.convert import WRITERS
 from treetop.data.dataset import Dataset, Split
 from treetop.data.files import write_lines
 from treetop.errors import TreetopError
-from treetop.runtime.files import replacing_folder
+from treetop.runtime.files import check_absent, replacing_folder
 
 # Formats of tables that are written as they are; other tables become JSONL.
 DELIMITED = ("csv", "tsv")
@@ -50,7 +50,7 @@ def write_divided(
 def write_records(records: Sequence[Mapping[str, Any]], path: Path, delimiter: str | None) -> None:
     """Write the rows of a table with all their columns."""
     if path.suffix == ".jsonl":
-        write_lines(path, (json.dumps(one, ensure_ascii=False, default=str) for one in records))
+        write_lines(path, (json.dumps(record, ensure_ascii=False, default=str) for record in records))
         return
     names = list(dict.fromkeys(name for record in records for name in record))
     with open_bytes(path, "wb") as raw, io.TextIOWrapper(raw, "utf-8", newline="") as file:

@@ -155,8 +155,8 @@ def read_params(path: Path) -> ImportedParams:
 
 def leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Yield every value with its path; a chain, one object per level, becomes lists of values."""
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        merged = {name: [one.get(name) for one in value] for name in value[0] if name != "__meta__"}
+    if isinstance(value, list) and value and all(isinstance(level, dict) for level in value):
+        merged = {name: [level.get(name) for level in value] for name in value[0] if name != "__meta__"}
         value = {name: vs[0] if all(v == vs[0] for v in vs) else vs for name, vs in merged.items()}
     if isinstance(value, dict):
         for name, inner in value.items():

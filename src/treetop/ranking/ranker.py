@@ -46,6 +46,9 @@ class Ranker:
     weights: Weights
     settings: RankerSettings  # resolved for the depth of the tree
 
+    def __repr__(self) -> str:
+        return f"<Ranker: tree {self.tree}>"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
 
@@ -138,6 +141,11 @@ class Ranker:
         return allowed
 
 
+def step_name(title: str, level: int, depth: int) -> str:
+    """The name of a level's step for the reporter; a flat tree has no levels to speak of."""
+    return f"{title}rankers" + (f", level {level} of {depth}" if depth > 1 else "")
+
+
 def train_ranker(
     X: Features,
     Y: sp.csr_matrix,
@@ -170,7 +178,7 @@ def train_ranker(
             seed=seed + level,
             threads=threads,
             report=report or Reporter(),
-            name=f"{title}ranker, level {level} of {tree.depth}",
+            name=step_name(title, level, tree.depth),
             document_weights=weights,
         )
         if level == tree.depth and head is not None:

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.explain.explaining import explain
+from treetop.errors import TreetopError
+from treetop.explain.explaining import Explainer
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.features import feature_count, to_matrix
+from treetop.serve.features import to_matrix
 from treetop.serve.label_search import LabelSearch
 from treetop.serve.requests import Document, SparseRow
 
@@ -31,25 +32,29 @@ class PredictQuery:
     allow: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExplainQuery:
-    """A request to explain these labels of its text."""
+    """A request to explain labels of a document; they are computed one by one."""
 
-    labels: tuple[str, ...]
+    document: Document
     words: int
+    explainer: Explainer | None = None  # made for the first label
 
 
 class Served:
     """A loaded model, and what is derived from it."""
 
     def __init__(self, folder: Path, runtime: Runtime) -> None:
-        self.version = version_of(folder)
+        try:
+            self.version = version_of(folder)
+        except OSError as error:
+            raise TreetopError(f"{folder}: holds no model to serve ({error.strerror})") from None
         self.model = read_model(folder, runtime=runtime)
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name
         self.loaded = time.time()
         # Of the feature matrix that the model takes, None if it takes texts.
-        self.columns = None if self.model.reads_texts else feature_count(self.model)
+        self.columns = None if self.model.reads_texts else sum(self.model.widths)
 
     @cached_property
     def search(self) -> LabelSearch:
@@ -66,7 +71,7 @@ class Served:
         self.search, self.numbers  # noqa: B018 - cached
 
     def answer(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
-        """Per piece, one result per text: (label, score) pairs, best first, or explanations."""
+        """Per piece, (label, score) pairs per text, best first, or an explanation per label."""
         to_label = [piece for piece in pieces if isinstance(piece.query, PredictQuery)]
         labeled = iter(self.label(to_label, runtime)) if to_label else iter(())
         return [
@@ -96,10 +101,6 @@ class Served:
         """Texts, or rows of features as a matrix, as the model takes them."""
         return documents if self.columns is None else to_matrix(documents, self.columns)
 
-    def readable_one(self, document: Document) -> Any:
-        """One text, or a row of features as a matrix."""
-        return document if self.columns is None else to_matrix([document], self.columns)
-
     @property
     def warm_up_document(self) -> Document:
         """A document to try the model with."""
@@ -121,12 +122,13 @@ class Served:
         ]
 
     def explain(self, piece: Piece, runtime: Runtime) -> list[Any]:
-        """Explanations as JSON objects, one list per text."""
-        labels, words = list(piece.query.labels), piece.query.words
-        return [
-            [one.to_dict() for one in explain(self.model, document, labels, runtime, words=words)]
-            for document in map(self.readable_one, piece.texts)
-        ]
+        """Explanations as JSON objects, one per label."""
+        query = piece.query
+        if query.explainer is None:
+            readable = self.readable([query.document])
+            document = readable if self.columns is not None else query.document
+            query.explainer = Explainer(self.model, document, runtime, words=query.words)
+        return [one.to_dict() for one in query.explainer.explain(piece.texts)]
 
 
 def group_by_allow(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:

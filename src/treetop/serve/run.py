@@ -210,14 +210,14 @@ def run_worker(
     reloader: Reloader,
 ) -> None:
     """Run one worker until it receives a signal. It calls `beat` again and again while it works."""
-    if served.model.has_encoder:
-        sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     parent = os.getppid()
 
     async def main() -> None:
         worker = Worker(options, served, runtime)
         worker.reloader = reloader
-        protocol = guarded(options)
+        # Refusals by the application are logged.
+        protocol = guarded(options) if options.access_log else guarded(options, worker.overload)
         config = uvicorn.Config(
             make_app(worker),
             http=protocol,
