@@ -16,6 +16,7 @@ from treetop.kernels.products import WIDTH, add_weights, find_weights, score_den
 from treetop.kernels.transforms import ADD, transform
 from treetop.kernels.weights import DocumentRows, SearchWeights, weight_types
 
+level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
 start_types = (const(i8), const(i8), const(f4))
 result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
@@ -57,8 +58,8 @@ def search_row(
     Returns how many, and a bound that no node below a node that left the beam exceeds.
     """
     first_level, depth = levels
-    beam_width, top, stride, whole = widths
-    kind, power, combine = transforms
+    beam_widths, top, stride, whole = widths
+    kinds, powers, combines = transforms
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
     nodes, scores, clusters, counts = beam.nodes, beam.scores, beam.clusters, beam.counts
     start, size = start_row(row, documents, weights, beam.places, beam.ends)
@@ -88,7 +89,8 @@ def search_row(
             beam.hit_x,
         )
         add_weights(np.int64(hits), beam, stride, weights)
-        width = top if last_level else beam_width
+        width = top if last_level else beam_widths[level]
+        kind, power, combine = kinds[level], powers[level], combines[level]
         count = 0
         for at in range(found):
             cluster = clusters[at]
@@ -114,7 +116,8 @@ def search_row(
                 out_nodes[at], out_scores[at] = beam.best_nodes[at], beam.best_scores[at]
             return count, bound
         if count == width:  # others may have been dropped
-            worst = beam.best_scores[count - 1] if combine == ADD else np.float32(np.inf)
+            added = combines[depth - 1] == ADD
+            worst = beam.best_scores[count - 1] if added else np.float32(np.inf)
             bound = max(bound, worst)
         for at in range(count):
             nodes[at], scores[at] = beam.best_nodes[at], beam.best_scores[at]
@@ -124,7 +127,15 @@ def search_row(
 
 @kernel(
     void(
-        *hybrid, i8, i8, *weight_types, *[i8] * 9, *limit_types, *start_types, *result_types, array(u1)
+        *hybrid,
+        i8,
+        i8,
+        *weight_types,
+        *level_types,
+        *limit_types,
+        *start_types,
+        *result_types,
+        array(u1),
     ),
     use=PREDICTION,
 )
@@ -146,13 +157,13 @@ def search(
     level_ptr,
     first_level,
     depth,
-    beam,
+    beams,
     top,
     whole,
     largest,
-    kind,
-    power,
-    combine,
+    kinds,
+    powers,
+    combines,
     allowed,
     parent_of,
     candidate_ptr,
@@ -174,9 +185,12 @@ def search(
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr`, relative to `first_row`, not empty) a document
     reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster.
-    A search begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most `beam`
-    per document.
+    A search begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most as many
+    per document as the widest beam.
+
+    `beams`, `kinds`, `powers` and `combines` have a value for each level from 1 to `depth`.
     """
+    beam = beams.max()
     widest = beam if whole else max(beam, top)
     nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
     best_nodes, best_scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
@@ -197,8 +211,8 @@ def search(
     weights = SearchWeights(
         row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
     )
-    levels, transforms = (first_level, depth), (kind, power, combine)
-    widths = (beam, top, stride, whole != 0)
+    levels, transforms = (first_level, depth), (kinds, powers, combines)
+    widths = (beams, top, stride, whole != 0)
     scratch = Beam(
         nodes,
         scores,

@@ -72,11 +72,14 @@ class Encoder(nn.Module):
             return pooled.float()
         if self.pooling == "cls":
             return tokens[:, 0].float()
+        if self.pooling in ("last", "summary"):
+            last = tokens[:, -1]
+            if mask is not None:
+                last = tokens[torch.arange(len(tokens), device=tokens.device), mask.sum(1) - 1]
+            return torch.tanh(last.float()) if self.pooling == "summary" else last.float()
         if mask is None:
-            return tokens[:, -1].float() if self.pooling == "last" else tokens.float().mean(1)
+            return tokens.float().mean(1)
         counts = mask.sum(1)
-        if self.pooling == "last":
-            return tokens[torch.arange(len(tokens), device=tokens.device), counts - 1].float()
         weights = (mask / counts[:, None]).to(tokens.dtype)
         return torch.bmm(weights[:, None], tokens)[:, 0].float()
 
