@@ -156,10 +156,12 @@ def check_levels(settings: LinearSettings, labels: int) -> None:
 
 def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list[int]:
     """Return the number of steps of levels 1 … `levels`; a single figure is divided among them."""
-    figures, unit = parse_budget(budget)
+    figures, unit, repeated = parse_budget(budget)
+    if repeated:
+        figures = (figures + figures[-1:] * levels)[:levels]
     batch = min(batch, documents)  # as in `Batches`
     steps_per_unit = {"steps": 1.0, "samples": 1 / batch, "epochs": documents / batch}[unit]
-    if len(figures) == 1:
+    if len(figures) == 1 and levels > 1:
         shares = [STEPS_GROWTH**level for level in range(levels)]
         figures = [figures[0] * share / sum(shares) for share in shares]
     if len(figures) != levels:

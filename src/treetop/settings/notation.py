@@ -188,16 +188,28 @@ def at_level(name: str, value: Any, level: int, levels: int) -> Any:
     return values[level - 1]
 
 
-def parse_budget(text: str) -> tuple[list[float], str]:
-    """Parse ``300/400/600 steps`` into ([300, 400, 600], "steps"); other units: samples, epochs."""
+class Budget(NamedTuple):
+    """A written budget: a total, or a figure per level; `repeated`: the last one for all others."""
+
+    figures: list[float]
+    unit: str  # steps, samples or epochs
+    repeated: bool
+
+
+def parse_budget(text: str) -> Budget:
+    """Parse ``300/400/600 steps`` into ([300, 400, 600], "steps"); other units: samples, epochs.
+
+    With ``/...`` after the figures, the last one is that of all further levels too.
+    """
     match = re.fullmatch(
-        r"\s*(\d[\d_]*(?:\.\d+)?(?:/\d[\d_]*(?:\.\d+)?)*)\s*(step|sample|epoch)s?\s*", text
+        r"\s*(\d[\d_]*(?:\.\d+)?(?:/\d[\d_]*(?:\.\d+)?)*)(/\.\.\.)?\s*(step|sample|epoch)s?\s*", text
     )
     if not match:
         raise TreetopError(
             f"budget {text!r} is not understood: write 5 epochs, 2000 steps or 300/400/600 steps"
         )
-    return [float(part.replace("_", "")) for part in match[1].split("/")], match[2] + "s"
+    figures = [float(part.replace("_", "")) for part in match[1].split("/")]
+    return Budget(figures, match[3] + "s", match[2] is not None)
 
 
 def parse_warmup(value: float | str) -> tuple[list[str], str]:

@@ -67,4 +67,10 @@ def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
     ensemble = read_preset(name).get("ensemble")
     if ensemble is None:
         raise TreetopError(f"preset {name!r} names no ensemble: specify its members with --member")
-    return [renamed(member) for member in ensemble["members"]], ensemble["combine"]
+    return [member_settings(member) for member in ensemble["members"]], ensemble["combine"]
+
+
+def member_settings(member: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a member: those of the preset that it is ``like``, and its own."""
+    own = {name: value for name, value in member.items() if name != "like"}
+    return {**(settings_of(member["like"]) if "like" in member else {}), **renamed(own)}

@@ -46,7 +46,8 @@ class TransformerSettings(EncoderSettings):
     budget: str = tuning(
         "5 epochs",
         "Length of fine-tuning in epochs, samples or steps: a total such as 5 epochs, or one figure "
-        "per level such as 300/400/600 steps. A total is divided so that finer levels get more.",
+        "per level such as 300/400/600 steps, or 500/... steps for 500 on each. A total is divided "
+        "so that finer levels get more.",
         parse=parse_budget,
     )
     batch: int = tuning(
@@ -142,19 +143,19 @@ class TransformerSettings(EncoderSettings):
     )
     bootstrap_weighting: str | None = bootstrapping(
         None,
-        "Weights of the solver's loss: relevance, counts or equal. By default, those of tune_weighting.",
+        "Weights of the solver's loss: relevance, counts or equal. By default, as tune_weighting.",
         choices=WEIGHTINGS,
     )
     bootstrap_lambda: float | None = bootstrapping(
         None,
-        "Strength of the L2 regularization of the solver; by default tune_lambda.",
+        "Strength of the L2 regularization of the solver. By default, tune_lambda.",
         above=0,
         at_least=LEAST_FACTOR,
         below=LARGEST_FACTOR,
     )
     bootstrap_alpha: float | None = bootstrapping(
         None,
-        "Weight of negative examples; by default tune_alpha, or 1 unless the weighting is relevance.",
+        "Weight of negative examples. By default, tune_alpha, or 1 if the weighting is not relevance.",
         above=0,
         at_least=LEAST_FACTOR,
         below=LARGEST_FACTOR,
@@ -197,7 +198,7 @@ class TransformerSettings(EncoderSettings):
         None, "Value of their constant feature. By default, that of the rankers.", at_least=0
     )
     matcher_prune_below: float | None = matching(
-        None, "Drop their weights below this; by default prune_below.", at_least=0
+        None, "Drop their weights below this. By default, prune_below.", at_least=0
     )
     matcher_score_transform: str | None = matching(
         None,
