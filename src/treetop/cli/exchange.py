@@ -69,9 +69,7 @@ def import_params(source: Path, output: Path, console: Console, devices: int) ->
         console.note(f"left out {key}: {reason}")
     if devices == 1 and "batch" in params.settings:
         batch = params.settings["batch"]
-        console.note(
-            f"batch is {batch}, that of one device: give --devices if PECOS trained on several"
-        )
+        console.note(f"batch is {batch}: if PECOS trained on several GPUs, give --devices")
 
 
 def compress_model(

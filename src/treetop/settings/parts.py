@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from treetop.settings.notation import at_level
+from treetop.settings.notation import at_level, values_by_level
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,15 @@ class RankerSettings:
             beam=int(at_level("beam", self.beam, min(level, above), above)),
             score_transform=at_level("score_transform", self.score_transform, level, depth),
         )
+
+    def of_first_level(self) -> RankerSettings:
+        """Return the settings of the first level of a tree of any depth that they may be for."""
+        first: dict[str, Any] = {
+            name: values_by_level(name, value)[0]
+            for name in ("lambda_", "alpha", "bias", "shortlist", "beam", "score_transform")
+            if isinstance(value := getattr(self, name), str)
+        }
+        return replace(self, **first).at(1, 1)
 
     def by_level(self, depth: int) -> list[RankerSettings]:
         """Return the settings of levels 1 to `depth`."""

@@ -83,7 +83,7 @@ def matcher_settings(problem: TuningProblem, t: int) -> RankerSettings:
     """
     settings = problem.settings
     final = RankerSettings(**{name: getattr(settings, name) for name in MATCHER})
-    final = final.at(1, problem.tree.depth)
+    final = final.of_first_level()
     given: dict[str, Any] = {
         "tolerance": settings.matcher_tolerance,
         "lambda_": settings.matcher_lambda,
@@ -93,10 +93,10 @@ def matcher_settings(problem: TuningProblem, t: int) -> RankerSettings:
         "prune_below": settings.matcher_prune_below,
         "score_transform": settings.matcher_score_transform,
     }
-    return replace(
-        final,
-        beam=int(at_level("tune_beam", settings.tune_beam, t, problem.levels)),
-        bias=final.bias or 0.0,
-        passes=min(settings.passes, settings.matcher_passes),
+    changes = {
+        "beam": int(at_level("tune_beam", settings.tune_beam, t, problem.levels)),
+        "bias": final.bias or 0.0,
+        "passes": min(settings.passes, settings.matcher_passes),
         **{name: value for name, value in given.items() if value is not None},
-    )
+    }
+    return replace(final, **changes)
