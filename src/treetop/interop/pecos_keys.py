@@ -13,14 +13,14 @@ LOSSES = {
     "L2R_L1LOSS_SVC_DUAL": "hinge",
     "L2R_LR_DUAL": "logistic",
 }
-TUNE_LOSSES = {
+TUNE_LOSSES: dict[str, dict[str, Any]] = {
     "weighted-squared-hinge": {"tune_loss": "squared-hinge", "tune_weighting": "counts"},
     "weighted-hinge": {"tune_loss": "hinge", "tune_weighting": "counts"},
     "squared-hinge": {"tune_loss": "squared-hinge", "tune_weighting": "equal"},
     "hinge": {"tune_loss": "hinge", "tune_weighting": "equal"},
     "cross-entropy": {"tune_loss": "bce", "tune_weighting": "equal"},
 }
-BOOTSTRAPS = {
+BOOTSTRAPS: dict[str, dict[str, Any]] = {
     "weighted-linear": {"bootstrap": True, "bootstrap_weighting": "counts"},
     "linear": {"bootstrap": True, "bootstrap_weighting": "equal"},
     "no-bootstrap": {"bootstrap": False},
