@@ -65,7 +65,10 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors (float32, rows x width) of padded ids; `mask` is 1 at tokens, None if all are."""
-        output = (model or self.model)(input_ids=ids, attention_mask=mask)
+        segments = {}
+        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
+            segments["token_type_ids"] = xlnet_segments(ids, mask)
+        output = (model or self.model)(input_ids=ids, attention_mask=mask, **segments)
         tokens: Tensor = output[0]
         if self.pooling == "pooler":
             pooled: Tensor = output.pooler_output
@@ -188,6 +191,14 @@ class Encoder(nn.Module):
             self.model.save_pretrained(folder)
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
+
+
+def xlnet_segments(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """The segments that XLNet's tokenizer gives a text: 0, and 2 for the last token, <cls>."""
+    last = (
+        torch.full_like(ids[:, :1], ids.shape[1] - 1) if mask is None else mask.sum(1, keepdim=True) - 1
+    )
+    return torch.zeros_like(ids).scatter_(1, last, 2)
 
 
 def longest_input(tokenizer: Any, model: Any) -> int:
