@@ -73,7 +73,7 @@ def test_poolings_by_hand(tmp_path):
 
 
 def test_the_summary_pooling_is_that_of_xlnets_sequence_summary(tmp_path):
-    """PECOS pads on the left, has segments (<cls> is 2, padding 3), and takes tanh of the last token."""
+    """PECOS pads on the left, has segments (<cls> is 2, padding 3), then tanh of the last."""
     encoder = Encoder(save_encoder(tmp_path, "xlnet"), "summary").eval()
     ids = torch.tensor([[5, 6, 2, 0, 0], [6, 7, 8, 9, 2]])
     mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
