@@ -22,7 +22,10 @@ REQUIREMENT = re.compile(r"(?<![\w./-])(treetop[\w-]*|\.(?=[\['\"\s]|$))(?:\[([\
 
 def documentation() -> list[Path]:
     """Return the pages with install commands."""
-    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+    for folder in ("docs", "examples"):
+        pages += sorted(page for page in (ROOT / folder).rglob("*") if page.suffix in (".md", ".ipynb"))
+    return pages
 
 
 def requirements(text: str) -> list[tuple[str, tuple[str, ...]]]:

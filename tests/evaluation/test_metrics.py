@@ -178,6 +178,10 @@ def test_arguments_are_not_changed():
         (np.eye(2), np.eye(2), {"train_counts": np.ones(3)}, "train_counts has 3 labels"),
         (np.eye(2), np.eye(2), {"propensity": "x"}, "unknown propensity preset 'x'"),
         (np.ones((1, 1)), np.array([[np.nan]]), {}, "NaN"),
+        ([["a"]], [[("a", 0.5)]], {"classes": "a"}, r"not a matrix .* give model.predict_scores\(X\)"),
+        ([["a"]], [["a"]], {"classes": "a"}, "scores are not a matrix with a row per document"),
+        ([["a"]], [["a", "b"], []], {"classes": "a"}, "scores are not a matrix"),
+        (np.ones((1, 1)), None, {}, "scores are not a matrix"),
     ],
 )
 def test_errors(true, scores, names, message):

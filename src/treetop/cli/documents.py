@@ -104,7 +104,7 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     check_kind(model, split.texts is not None)
     if split.X is None or form != libsvm.NAME:
         return split
-    width = column_count(model)
+    width = sum(model.widths)
     unknown = max(0, split.X.shape[1] - width)
     if unknown:
         report.note(f"features from {width:,} on are left out: the model was trained without them")
@@ -121,10 +121,3 @@ def check_kind(model: Predictor, texts: bool) -> None:
             f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
             f"{given}"
         )
-
-
-def column_count(model: Any) -> int:
-    """Number of columns of the matrices that a model takes."""
-    while hasattr(model, "members"):
-        model = model.members[0]
-    return sum(model.feature_map.widths)

@@ -19,6 +19,7 @@ from treetop.errors import TreetopError
 from treetop.labels.alignment import align
 from treetop.model import layout as store
 from treetop.model.card import card
+from treetop.model.predictor import Predictor
 from treetop.model.seen import hashes_of
 from treetop.runtime.progress import Reporter
 
@@ -62,10 +63,8 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         print(result)
 
 
-def seen_in_training(model: Any, split: Split) -> float:
+def seen_in_training(model: Predictor, split: Split) -> float:
     """The share of the documents of a split that a model was trained on, as far as it is known."""
-    while hasattr(model, "members"):
-        model = model.members[0]
     if model.seen is None or split.documents is None:
         return 0.0
     seen, compared = model.seen.common(hashes_of(split.documents))

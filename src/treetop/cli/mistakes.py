@@ -5,11 +5,9 @@ from __future__ import annotations
 import difflib
 import sys
 from collections.abc import Iterable, Sequence
-from importlib.util import find_spec
 from typing import Any
 
 from treetop.cli.usage import placeholder, usage_pieces
-from treetop.runtime.extras import missing
 
 # What people type for a command of another name.
 SYNONYMS = {
@@ -122,17 +120,6 @@ def setting_meant(name: str) -> str | None:
     if name in TRANSFORMER.defaults:
         return name
     return RENAMED.get(name, ELSEWHERE.get(name))
-
-
-def check_encoder_packages(instead: str | None = None) -> None:
-    """Raise a `TreetopError` that names the extra with an encoder unless torch can be imported.
-
-    Looks for the packages without importing them, which takes seconds. `instead` is what the user
-    can do without them.
-    """
-    for module in ("torch", "transformers"):
-        if find_spec(module) is None:
-            raise missing("text encoders", "minilm", ModuleNotFoundError(name=module), instead)
 
 
 def print_error(message: object) -> None:

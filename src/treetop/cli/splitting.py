@@ -9,10 +9,10 @@ from treetop.cli.console import Console
 from treetop.cli.options import SplitOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.data import Split
-from treetop.data.convert import check_absent
 from treetop.data.dividing import write_divided
 from treetop.data.partition import partition
 from treetop.errors import TreetopError
+from treetop.runtime.files import check_absent
 
 
 def split_dataset(options: SplitOptions, console: Console | None = None) -> None:

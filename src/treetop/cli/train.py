@@ -11,7 +11,7 @@ import treetop
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
-from treetop.cli.mistakes import InterruptedRunError, check_encoder_packages
+from treetop.cli.mistakes import InterruptedRunError
 from treetop.cli.options import TrainOptions
 from treetop.cli.paths import check_all_data, check_model, check_split_has_labels, read_all
 from treetop.cli.runs import discard_unstarted, run_folder, run_folders, run_options
@@ -21,6 +21,7 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.training.run import FACTS, check_run
 
@@ -37,7 +38,7 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     store.check_target(options.output)
     encoders = encoders_for_torch(kind, members)
     if encoders:
-        check_encoder_packages()
+        check_installed("text encoders", "minilm", *EXTRAS["transformer"])
     runs = run_folders(options, len(members))
     for run in runs if kind == TRANSFORMER else []:
         check_run(run, options.resume, options.overwrite)

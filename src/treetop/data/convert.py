@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from treetop.data.dataset import SPLITS, Dataset
 from treetop.data.files import plain_name
 from treetop.data.formats import FORMATS
 from treetop.errors import TreetopError
-from treetop.runtime.files import replacing_folder
+from treetop.runtime.files import check_absent, replacing_folder
 
 Writer = Callable[[Dataset, Path], None]
 # One writer serves all formats of tables.
@@ -52,22 +51,10 @@ def convert(dataset: Dataset, target: Path, form: str | None = None) -> str:
             f"{target}: a single file cannot hold {len(dataset.splits)} splits "
             f"({', '.join(dataset.splits)}): give a folder and --to {form}"
         )
-    with replacing_folder(target, check_absent) as folder:
-        WRITERS[form](dataset, folder / target.name if single else folder)
-    if single:
-        unwrap(target)
+
+    def written(folder: Path) -> Path:
+        return folder / target.name if single else folder
+
+    with replacing_folder(target, check_absent, written) as folder:
+        WRITERS[form](dataset, written(folder))
     return form
-
-
-def check_absent(target: Path) -> None:
-    """Raise if `target` exists, even as a dangling symbolic link."""
-    if os.path.lexists(target):
-        raise TreetopError(f"{target}: already exists: choose another path")
-
-
-def unwrap(target: Path) -> None:
-    """Replace a folder by the one file in it."""
-    inner = target.with_name(f".{target.name}.whole")
-    target.rename(inner)
-    (inner / target.name).rename(target)
-    inner.rmdir()

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from treetop.data.compression import open_bytes
-from treetop.data.convert import WRITERS, check_absent
+from treetop.data.convert import WRITERS
 from treetop.data.dataset import Dataset, Split
 from treetop.data.files import write_lines
 from treetop.errors import TreetopError
-from treetop.runtime.files import replacing_folder
+from treetop.runtime.files import check_absent, replacing_folder
 
 # Formats of tables that are written as they are; other tables become JSONL.
 DELIMITED = ("csv", "tsv")

@@ -5,16 +5,14 @@ from __future__ import annotations
 import hashlib
 import http.client
 import json
-import shutil
 import tarfile
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import unwritable
+from treetop.runtime.files import check_absent, replacing_folder, unwritable
 
 # The data sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
 ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
@@ -114,27 +112,33 @@ def published_sum(address: str) -> str | None:
 
 def unpack_archive(archive: Path, target: Path) -> None:
     """Extract the folder of an archive that is named like `target`, or its only folder."""
-    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-    try:
-        with tarfile.open(archive) as opened:
-            # Python 3.11.4 and later check members themselves as well.
-            opened.extraction_filter = getattr(tarfile, "data_filter", None)
-            size = 0
-            for member in opened:
-                check_member(archive, member)
-                size += member.size
-                if size > LARGEST_UNPACKED:
-                    raise TreetopError(f"{archive}: extracts to more than {LARGEST_UNPACKED >> 30} GiB")
-                opened.extract(member, work, set_attrs=False)
+
+    def chosen(work: Path) -> Path:
         inner = sorted(path for path in work.rglob(target.name) if path.is_dir())
         folders = [path for path in work.iterdir() if path.is_dir()]
-        chosen = inner[0] if inner else folders[0] if len(folders) == 1 else work
-        chosen.chmod(0o755)
-        chosen.rename(target)
-    except (tarfile.TarError, EOFError, OSError) as error:
-        raise TreetopError(f"{archive}: damaged archive ({error}): delete it and try again") from None
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
+        return inner[0] if inner else folders[0] if len(folders) == 1 else work
+
+    with replacing_folder(target, check_absent, chosen) as work:
+        try:
+            extract(archive, work)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise TreetopError(
+                f"{archive}: damaged archive ({error}): delete it and try again"
+            ) from None
+
+
+def extract(archive: Path, folder: Path) -> None:
+    """Extract an archive whose members are checked one by one."""
+    size = 0
+    with tarfile.open(archive) as opened:
+        # Python 3.11.4 and later check members themselves as well.
+        opened.extraction_filter = getattr(tarfile, "data_filter", None)
+        for member in opened:
+            check_member(archive, member)
+            size += member.size
+            if size > LARGEST_UNPACKED:
+                raise TreetopError(f"{archive}: extracts to more than {LARGEST_UNPACKED >> 30} GiB")
+            opened.extract(member, folder, set_attrs=False)
 
 
 def check_member(archive: Path, member: tarfile.TarInfo) -> None:

@@ -7,11 +7,11 @@ package itself is not imported, so its dependencies are not needed.
 from __future__ import annotations
 
 import hashlib
-import importlib.util
 import json
 import re
 from collections.abc import Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from scipy.sparse.csgraph import connected_components
 
 from treetop.data.dataset import Dataset, Split
 from treetop.errors import TreetopError
-from treetop.runtime.extras import missing
+from treetop.runtime.extras import check_installed
 
 PACKAGE = "bioregistry"
 # Where versions of the package keep the file, best first.
@@ -97,10 +97,9 @@ def package_version() -> str:
 
 def records_file() -> Path:
     """The file of records in the installed package."""
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None:
-        raise missing("the demo's records", "demo", ModuleNotFoundError(name=PACKAGE))
-    for folder in map(Path, spec.submodule_search_locations or ()):
+    check_installed("the demo's records", "demo", PACKAGE)
+    spec = find_spec(PACKAGE)
+    for folder in map(Path, (spec and spec.submodule_search_locations) or ()):
         for place in PLACES:
             if found := sorted(folder.glob(place)):
                 return found[0]

@@ -33,7 +33,7 @@ class Learner(ParametersMixin, FittedMixin):
     @property
     def n_features_in_(self) -> int:
         """Number of features: sparse and dense together."""
-        return sum(self.model_.feature_map.widths)
+        return sum(self.model_.widths)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:

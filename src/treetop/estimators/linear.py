@@ -98,7 +98,7 @@ class XRLinear(Learner):
             Weight of each document: one of weight 2 counts as two equal documents, and one of weight 0
             is left out. Text features are learned from every document that counts, once each.
         tree : Tree, optional
-            A label tree to use instead of those that would be built.
+            A label tree to use instead of those that would be built: see `treetop.labels.tree`.
         verbose : bool or int, optional
             Show progress; by default as set in the constructor.
         report : Reporter, optional

@@ -111,14 +111,8 @@ class XRTransformer(Learner):
         ----------
         X : iterable of str
             N texts.
-        y : list of lists of names, matrix of shape (N, L), or list or array of shape (N,)
-            Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
-            frame, whose columns are the labels; or one label per document. Names are strings,
-            integers, floats or booleans, all of one type, which predictions and saved models keep.
-        label_names : sequence of names, optional
-            Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
-        sample_weight : array of shape (N,), optional
-            Weight of each document; one of weight 0 is left out.
+        y, label_names, sample_weight
+            As for `XRLinear.fit`.
         validation : (texts, labels), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional

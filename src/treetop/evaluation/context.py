@@ -103,9 +103,7 @@ def ranking_context(
     A, B = propensity_constants(propensity)
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
-    scores = sp.csr_matrix(scores)
-    if scores.nnz and np.isnan(scores.data).any():
-        raise TreetopError("scores contain NaN")
+    scores = score_matrix(scores)
     Y = align_with_scores(y_true, scores.shape[1], classes, columns)
     Y.data = np.ones_like(Y.data)
     if Y.shape[0] != scores.shape[0]:
@@ -132,6 +130,21 @@ def ranking_context(
         counts=counts,
         inverse=inverse_propensity(counts, documents, A, B),
     )
+
+
+def score_matrix(scores: Any) -> sp.csr_matrix:
+    """Convert scores to a sparse matrix; raise unless they are a matrix of numbers."""
+    try:
+        matrix = sp.csr_matrix(scores)
+        unusable = np.isnan(matrix.data).any()
+    except (TypeError, ValueError):
+        raise TreetopError(
+            "scores are not a matrix with a row per document and a column per label: "
+            "give model.predict_scores(X), not model.predict(X)"
+        ) from None
+    if unusable:
+        raise TreetopError("scores contain NaN")
+    return matrix
 
 
 def hits_of(Y: sp.csr_matrix, best: np.ndarray) -> np.ndarray:

@@ -109,7 +109,7 @@ def evaluate(
     ranks: tuple[int, ...] = (int(k),) if isinstance(k, int | np.integer) else tuple(k)
     if not ranks or min(ranks) < 1:
         raise TreetopError(f"k is {k}: give one or several numbers of at least 1")
-    deepest = ranking_context(
+    context = ranking_context(
         y_true,
         scores,
         max(ranks),
@@ -119,6 +119,11 @@ def evaluate(
         train_documents=train_documents,
         propensity=propensity,
     )
+    return evaluation_of(context, ranks, threshold)
+
+
+def evaluation_of(deepest: Context, ranks: Sequence[int], threshold: float | None) -> Evaluation:
+    """Compute every registered metric: those of one rank at each of `ranks`, the others at the last."""
     result = Evaluation(
         documents=int(deepest.Y.shape[0]),
         labels=int(deepest.Y.shape[1]),

@@ -21,6 +21,7 @@ from treetop.labels.alignment import columns_of
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
+from treetop.ranking.combining import largest
 from treetop.ranking.path import Step, beams_of, counted, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
@@ -203,7 +204,7 @@ def node_of(model: Model, ranker: Ranker, step: Step) -> Node:
     for pointers in tree.child_ptr[step.level :]:
         first, last = int(pointers[first]), int(pointers[last])
     below = tree.label_of[first:last]
-    order = np.argsort(-np.asarray(model.label_counts)[below], kind="stable")[:MAX_LABELS_OF_NODE]
+    order = largest(np.asarray(model.label_counts)[below], MAX_LABELS_OF_NODE)
     return Node(
         level=step.level,
         raw=step.raw,

@@ -17,6 +17,7 @@ from typing import Any
 from numba import njit, types
 
 from treetop.kernels.cache import cache_of
+from treetop.kernels.warming import warm_up
 
 f4 = types.float32
 f8 = types.float64
@@ -86,6 +87,11 @@ class Kernel:
         return self.dispatcher._cache.holds(self.signature, self.dispatcher.targetctx)
 
     @property
+    def is_kept(self) -> bool:
+        """Whether the cache on disk keeps what is compiled."""
+        return self.dispatcher._cache.is_writable
+
+    @property
     def size(self) -> int:
         """Bytes of bytecode with that of the helpers it calls, which tells how long it compiles."""
         return code_size(self.function)
@@ -100,9 +106,6 @@ class Kernel:
 
     def compile_with_its_like(self) -> None:
         """Compile all kernels of this use."""
-        # Imported on use: what it imports is needed only where something is to be compiled.
-        from treetop.kernels.warming import warm_up
-
         with _compiling:
             if not self.ready and not self.on_disk and self.use:
                 warm_up([other for other in _registry if other.use == self.use])

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.kernels import helper
+from treetop.kernels import helper, maker
 
 
 class Beam(NamedTuple):
@@ -23,6 +23,56 @@ class Beam(NamedTuple):
     hit_entry: np.ndarray
     hit_at: np.ndarray
     hit_x: np.ndarray
+
+
+@maker
+def new_beam(width, widest, stride, clusters, longest):
+    """Make room for `widest` nodes, of which `width` have children that take `stride` each.
+
+    There are so many `clusters` in all, and `longest` features in a document.
+    """
+    room = longest * width + 1
+    return Beam(
+        np.empty(widest, np.int64),
+        np.empty(widest, np.float32),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.float32),
+        np.empty(widest, np.int64),
+        np.empty(widest, np.int64),
+        np.zeros(width * stride, np.float32),
+        np.full(clusters, -1, np.int32),
+        np.empty(longest, np.uint64),
+        np.empty(longest, np.uint64),
+        np.empty(room, np.int32),
+        np.empty(room, np.int32),
+        np.empty(room, np.float32),
+    )
+
+
+@helper
+def start_beam(beam, at_row, start_ptr, start_nodes, start_scores):
+    """Put a document's first nodes into the beam: the root if none are given. Returns how many."""
+    beam.nodes[0], beam.scores[0] = -1, 0.0
+    if not start_ptr.size:
+        return np.int64(1)
+    first = start_ptr[at_row]
+    found = start_ptr[at_row + 1] - first
+    for at in range(found):
+        beam.nodes[at] = start_nodes[first + at]
+        beam.scores[at] = start_scores[first + at]
+    return found
+
+
+@helper
+def open_clusters(beam, found, stride, biases, child_ptr):
+    """List the clusters below the beam's nodes, and begin the scores of their children."""
+    for at in range(found):
+        cluster = beam.nodes[at] + 1
+        beam.clusters[at] = cluster
+        beam.counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
+        beam.beam_of[cluster] = at
+        for child in range(beam.counts[at]):
+            beam.raw[at * stride + child] = biases[child_ptr[cluster] + child]
 
 
 @helper
@@ -54,10 +104,12 @@ def sort_beam(nodes, scores, count):
 
 
 @helper
-def mark_candidates(candidates, start, end, parent_of, visited, mark):
-    """Mark a document's candidate nodes and all nodes above them."""
-    for at in range(start, end):
+def mark_candidates(at_row, candidate_ptr, candidates, parent_of, visited, mark):
+    """Mark a document's candidate nodes and all nodes above them. Returns how many candidates."""
+    first, last = candidate_ptr[at_row], candidate_ptr[at_row + 1]
+    for at in range(first, last):
         node = candidates[at]
         while node >= 0 and visited[node] != mark:
             visited[node] = mark
             node = parent_of[node]
+    return last - first

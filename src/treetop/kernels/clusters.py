@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.kernels import helper
+from treetop.kernels import helper, maker
 
 
 class ClusterDocuments(NamedTuple):
@@ -55,6 +55,19 @@ def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices,
     return count
 
 
+@maker
+def gathered(indptr, indices, data, rows, numbers):
+    """Bring `rows` together: see `gather`. Returns how many features there are, and the copies."""
+    size = 0
+    for at in range(rows.size):
+        size += indptr[rows[at] + 1] - indptr[rows[at]]
+    features = np.empty(min(size, numbers.size), np.int32)
+    own_ptr = np.zeros(rows.size + 1, np.int64)
+    own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
+    columns = gather(indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data)
+    return columns, features, own_ptr, own_indices, own_data
+
+
 @helper
 def set_targets(
     children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
@@ -82,3 +95,20 @@ def set_targets(
             signs[slots[row], child - first] = 1.0
             costs[slots[row], child - first] = positive_costs[at]
     return used
+
+
+@maker
+def targets_of(
+    children, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
+):
+    """Make the targets of `children`, at most `width` of them: see `set_targets`."""
+    first, last = children
+    room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
+    slots = np.zeros(rows.size, np.int32)
+    signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
+    costs = np.full((room, width), negative_cost, np.float32)
+    signs[0, : last - first] = -1.0
+    set_targets(
+        children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
+    )
+    return ClusterTargets(slots, signs, costs)

@@ -12,7 +12,7 @@ import numpy as np
 
 from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
 from treetop.kernels.bisection import next_random
-from treetop.kernels.clusters import ClusterDocuments, ClusterTargets, gather, set_targets
+from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
 from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
 from treetop.kernels.losses import dual_step
 from treetop.kernels.pruning import prune
@@ -119,6 +119,20 @@ def descend(like, documents, targets, settings, passes, seed, weights, cancel):
             break
 
 
+@maker
+def dense_and_bias(weights, columns, dense_columns, children, bias):
+    """Weights of the dense half (columns x children) and the biases, from blocks of labels."""
+    width = weights.shape[2]
+    dense_out = np.empty((dense_columns, children), np.float32)
+    bias_out = np.empty(children, np.float32)
+    for child in range(children):
+        block, lane = child // width, child % width
+        bias_out[child] = bias * weights[block, columns + dense_columns, lane]
+        for column in range(dense_columns):
+            dense_out[column, child] = weights[block, columns + column, lane]
+    return dense_out, bias_out
+
+
 @kernel(
     types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
         i8,
@@ -182,13 +196,9 @@ def train_cluster(
     for at in range(rows.size):
         row_of[rows[at]] = at
     if copy:
-        size = 0
-        for at in range(rows.size):
-            size += indptr[rows[at] + 1] - indptr[rows[at]]
-        features = np.empty(min(size, numbers.size), np.int32)
-        own_ptr = np.zeros(rows.size + 1, np.int64)
-        own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
-        columns = gather(indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data)
+        columns, features, own_ptr, own_indices, own_data = gathered(
+            indptr, indices, data, rows, numbers
+        )
     else:
         features = np.arange(numbers.size).astype(np.int32)
         columns = numbers.size
@@ -200,26 +210,12 @@ def train_cluster(
     children = last_child - first_child
     blocks = (children + width - 1) // width
     weights = np.zeros((blocks, columns + dense_columns + 1, width), np.float32)
-    slots = np.zeros(rows.size, np.int32)
     for block in range(blocks):
         first = first_child + block * width
-        last = min(first + width, last_child)
-        room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
-        signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
-        costs = np.full((room, width), negative_cost, np.float32)
-        signs[0, : last - first] = -1.0
-        set_targets(
-            (first, last),
-            rows,
-            positive_ptr,
-            positive_rows,
-            positive_costs,
-            row_of,
-            slots,
-            signs,
-            costs,
+        own = (first, min(first + width, last_child))
+        targets = targets_of(
+            own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
-        targets = ClusterTargets(slots, signs, costs)
         state = seed + first
         # Only the innermost loops are compiled once per width.
         if width == 16:
@@ -229,12 +225,6 @@ def train_cluster(
         else:
             descend(FOUR, documents, targets, settings, passes, state, weights[block], cancel)
 
-    dense_out = np.empty((dense_columns, children), np.float32)
-    bias_out = np.empty(children, np.float32)
-    for child in range(children):
-        block, lane = child // width, child % width
-        bias_out[child] = bias * weights[block, columns + dense_columns, lane]
-        for column in range(dense_columns):
-            dense_out[column, child] = weights[block, columns + column, lane]
+    dense_out, bias_out = dense_and_bias(weights, columns, dense_columns, children, bias)
     kept = prune(weights, columns, features, threshold, most)
     return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out

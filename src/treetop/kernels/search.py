@@ -10,11 +10,18 @@ cluster n + 1, and cluster 0 is the root's.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, kernel, u1, void
-from treetop.kernels.beams import Beam, keep_best, mark_candidates, sort_beam
+from treetop.kernels.beams import (
+    keep_best,
+    mark_candidates,
+    new_beam,
+    open_clusters,
+    sort_beam,
+    start_beam,
+)
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.products import WIDTH, add_weights, find_weights, score_dense
 from treetop.kernels.transforms import ADD, transform
-from treetop.kernels.weights import DocumentRows, SearchWeights, weight_types
+from treetop.kernels.weights import DocumentRows, SearchWeights, longest_row, weight_types
 
 level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
@@ -37,44 +44,27 @@ def start_row(row, documents, weights, places, ends):
 
 
 @helper
-def search_row(
-    row,
-    documents,
-    weights,
-    levels,
-    widths,
-    transforms,
-    allowed,
-    visited,
-    found,
-    beam,
-    out_nodes,
-    out_scores,
-):
+def search_row(row, documents, weights, levels, widths, transforms, marks, found, beam, out):
     """Search for one document from the `found` nodes of the first of `levels` in `beam`.
 
-    `visited` is empty unless the document may reach only the nodes marked there. Fills `out_nodes` and
-    `out_scores`: best first, or with `widths` for all nodes of the last level, in ascending order.
-    Returns how many, and a bound that no node below a node that left the beam exceeds.
+    `marks` are the nodes that may be entered, and those that this document may reach; each is empty if
+    all are. Fills `out`, nodes and scores: best first, or with `widths` for all nodes of the last
+    level, in ascending order. Returns how many, and a bound that no node below a node that left the
+    beam exceeds.
     """
     first_level, depth = levels
     beam_widths, top, stride, whole = widths
     kinds, powers, combines = transforms
+    (allowed, visited), (out_nodes, out_scores) = marks, out
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
-    nodes, scores, clusters, counts = beam.nodes, beam.scores, beam.clusters, beam.counts
+    nodes, scores, clusters = beam.nodes, beam.scores, beam.clusters
     start, size = start_row(row, documents, weights, beam.places, beam.ends)
     bound = -np.float32(np.inf)
     for level in range(first_level, depth):
         last_level = level == depth - 1
         listed = last_level and whole
         sort_beam(nodes, scores, found)
-        for at in range(found):
-            cluster = nodes[at] + 1
-            clusters[at] = cluster
-            counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
-            beam.beam_of[cluster] = at
-            for child in range(counts[at]):
-                raw[at * stride + child] = weights.biases[child_ptr[cluster] + child]
+        open_clusters(beam, found, stride, weights.biases, child_ptr)
         hits = find_weights(
             documents.data,
             start,
@@ -181,82 +171,35 @@ def search(
 
     With `whole` all nodes of that level below the final beam, unsorted; there are at most `top`.
     `out_bounds` is what no other node below the documents' beams can exceed (-inf: there is none).
-
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr`, relative to `first_row`, not empty) a document
-    reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster.
-    A search begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most as many
-    per document as the widest beam.
-
-    `beams`, `kinds`, `powers` and `combines` have a value for each level from 1 to `depth`.
+    reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster. A search
+    begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most as many per
+    document as the widest of `beams`. `beams`, `kinds`, `powers` and `combines` are by level.
     """
     beam = beams.max()
-    widest = beam if whole else max(beam, top)
-    nodes, scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
-    best_nodes, best_scores = np.empty(widest, np.int64), np.empty(widest, np.float32)
-    clusters, counts = np.empty(widest, np.int64), np.empty(widest, np.int64)
     stride = (largest + WIDTH - 1) // WIDTH * WIDTH
-    raw = np.zeros(max(beam, 1) * stride, np.float32)
-    beam_of = np.full(child_ptr.size - 1, -1, np.int32)
-    restricted = candidate_ptr.size > 0
-    visited = np.zeros(parent_of.size if restricted else 0, np.int64)
-    longest = 0
-    for row in range(first_row, last_row):
-        longest = max(longest, indptr[row + 1] - indptr[row])
-    places, ends = np.empty(longest, np.uint64), np.empty(longest, np.uint64)
-    room = longest * max(beam, 1) + 1
-    hit_entry, hit_at = np.empty(room, np.int32), np.empty(room, np.int32)
-    hit_x = np.empty(room, np.float32)
+    visited = np.zeros(parent_of.size if candidate_ptr.size else 0, np.int64)
+    longest = longest_row(indptr, first_row, last_row)
+    widest = beam if whole else max(beam, top)
+    scratch = new_beam(max(beam, 1), widest, stride, child_ptr.size - 1, longest)
     documents = DocumentRows(indptr, indices, data, dense)
     weights = SearchWeights(
         row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
     )
-    levels, transforms = (first_level, depth), (kinds, powers, combines)
+    levels, transforms, marks = (first_level, depth), (kinds, powers, combines), (allowed, visited)
     widths = (beams, top, stride, whole != 0)
-    scratch = Beam(
-        nodes,
-        scores,
-        best_nodes,
-        best_scores,
-        clusters,
-        counts,
-        raw,
-        beam_of,
-        places,
-        ends,
-        hit_entry,
-        hit_at,
-        hit_x,
-    )
-
-    for row in range(first_row, last_row):
+    for at_row in range(last_row - first_row):
         if cancel[0]:
             return
-        at_row = row - first_row
-        if restricted:
-            first, last = candidate_ptr[at_row], candidate_ptr[at_row + 1]
-            if first == last:
-                out_counts[at_row], out_bounds[at_row] = 0, -np.inf
-                continue
-            mark_candidates(candidates, first, last, parent_of, visited, row + 1)
-        nodes[0], scores[0], found = -1, 0.0, 1
-        if start_ptr.size:
-            first = start_ptr[at_row]
-            found = start_ptr[at_row + 1] - first
-            for at in range(found):
-                nodes[at] = start_nodes[first + at]
-                scores[at] = start_scores[first + at]
+        row = first_row + at_row
+        if candidate_ptr.size and not mark_candidates(
+            at_row, candidate_ptr, candidates, parent_of, visited, row + 1
+        ):
+            out_counts[at_row], out_bounds[at_row] = 0, -np.inf
+            continue
+        found = start_beam(scratch, at_row, start_ptr, start_nodes, start_scores)
+        out = (out_nodes[at_row], out_scores[at_row])
         out_counts[at_row], out_bounds[at_row] = search_row(
-            row,
-            documents,
-            weights,
-            levels,
-            widths,
-            transforms,
-            allowed,
-            visited,
-            found,
-            scratch,
-            out_nodes[at_row],
-            out_scores[at_row],
+            row, documents, weights, levels, widths, transforms, marks, found, scratch, out
         )

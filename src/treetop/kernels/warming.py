@@ -12,20 +12,32 @@ import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
-
-if TYPE_CHECKING:
-    from treetop.kernels import Kernel
 
 MOST_PROCESSES = 4  # the kernel that takes longest takes a third of the time of all
 WORKER = "from treetop.kernels import compile_by_name; compile_by_name()"
 
 
+class Compilable(Protocol):
+    """A kernel, as far as compiling it is concerned."""
+
+    name: str
+    ready: bool
+
+    @property
+    def on_disk(self) -> bool: ...  # noqa: D102
+    @property
+    def is_kept(self) -> bool: ...  # noqa: D102
+    @property
+    def size(self) -> int: ...  # noqa: D102
+    def compile(self) -> None: ...  # noqa: D102
+
+
 def warm_up(
-    kernels: Sequence[Kernel],
+    kernels: Sequence[Compilable],
     processes: int | None = None,
     report: Reporter | None = None,
 ) -> int:
@@ -43,9 +55,9 @@ def warm_up(
     return len(missing)
 
 
-def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[], Any]) -> None:
+def compile_missing(kernels: list[Compilable], processes: int, advance: Callable[[], Any]) -> None:
     """Compile in this process and in workers, those that take longest first."""
-    if not all(kernel.dispatcher._cache.is_writable for kernel in kernels):
+    if not all(kernel.is_kept for kernel in kernels):
         processes = 1  # what a worker compiles could not be handed over
     queue = deque(sorted(kernels, key=lambda kernel: -kernel.size))
     crew = [
@@ -66,7 +78,7 @@ def compile_missing(kernels: list[Kernel], processes: int, advance: Callable[[],
 class CompilerProcess:
     """A process that compiles kernels, and the thread that hands them over one at a time."""
 
-    def __init__(self, queue: deque[Kernel], advance: Callable[[], Any]) -> None:
+    def __init__(self, queue: deque[Compilable], advance: Callable[[], Any]) -> None:
         self.queue, self.advance = queue, advance
         self.process = subprocess.Popen(
             [sys.executable, "-c", WORKER],

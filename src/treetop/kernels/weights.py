@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.kernels import const, f4, i4, i8
+from treetop.kernels import const, f4, helper, i4, i8
 
 # Types of weights by feature: pointers, rows, pairs, their values, full vectors; then of all weights.
 row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
@@ -32,3 +32,12 @@ class SearchWeights(NamedTuple):
     biases: np.ndarray
     child_ptr: np.ndarray
     level_ptr: np.ndarray
+
+
+@helper
+def longest_row(indptr, first_row, last_row):
+    """The most features that one of the documents has."""
+    longest = np.int64(0)
+    for row in range(first_row, last_row):
+        longest = max(longest, indptr[row + 1] - indptr[row])
+    return longest

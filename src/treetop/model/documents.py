@@ -11,6 +11,7 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.features.words.tokens import chain_names, check_name_ends
 from treetop.labels.pifa import keep_largest
+from treetop.ranking.combining import largest
 from treetop.runtime.checking import Column, check_arrays
 
 # Kept per document: the number of its largest features, and of its first characters.
@@ -60,15 +61,15 @@ class KeptDocuments:
         cls, X: Features, Y: sp.csr_matrix, texts: Sequence[str] | None, threads: int
     ) -> KeptDocuments:
         """Keep the beginnings, labels and largest features of training documents."""
-        largest = keep_largest(X, FEATURES, threads).sparse
+        kept = keep_largest(X, FEATURES, threads).sparse
         shown = [] if texts is None else [beginning(text) for text in texts]
         buffer, ends = chain_names(shown)
         return cls(
             {
-                "indptr": largest.indptr.astype(np.int64),
-                "indices": largest.indices.astype(np.int32),
-                "data": largest.data.astype(np.float32),
-                "columns": np.array([largest.shape[1]]),
+                "indptr": kept.indptr.astype(np.int64),
+                "indices": kept.indices.astype(np.int32),
+                "data": kept.data.astype(np.float32),
+                "columns": np.array([kept.shape[1]]),
                 "dense": X.dense,
                 "text": buffer,
                 "text_ends": ends,
@@ -84,11 +85,7 @@ class KeptDocuments:
         similarity = self.sparse @ query
         if X.dense.shape[1]:
             similarity = similarity + self.arrays["dense"] @ X.dense[0]
-        count = min(count, similarity.size)
-        if count == 0:
-            return []
-        best = np.argpartition(-similarity, count - 1)[:count]
-        best = best[np.argsort(-similarity[best], kind="stable")]
+        best = largest(similarity, count)
         return [(int(document), float(similarity[document])) for document in best]
 
     def text_of(self, document: int) -> str:

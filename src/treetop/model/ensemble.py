@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from treetop.features.given import is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.predictor import HERE, Predictor, check_limits
+from treetop.model.seen import SeenDocuments
 from treetop.ranking.combining import combined
 from treetop.runtime import Runtime
 
@@ -48,6 +49,16 @@ class EnsembleModel:
     def train_documents(self) -> int:
         """Number of training documents of the first member."""
         return self.members[0].train_documents
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """Columns of the sparse and the dense half of the features, of the first member."""
+        return self.members[0].widths
+
+    @property
+    def seen(self) -> SeenDocuments | None:
+        """Hashes of the training documents of the first member."""
+        return self.members[0].seen
 
     @property
     def has_encoder(self) -> bool:

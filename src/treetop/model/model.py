@@ -64,6 +64,11 @@ class Model:
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
 
     @property
+    def widths(self) -> tuple[int, int]:
+        """Columns of the sparse and the dense half of the features."""
+        return self.feature_map.widths
+
+    @property
     def has_encoder(self) -> bool:
         """Whether texts are embedded by an encoder."""
         return self.feature_map.encoder is not None
@@ -82,14 +87,14 @@ class Model:
         """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
             return self.feature_map.of_texts(python_texts(documents), runtime)
-        return self.checked(read_features_like(documents, self.feature_map.widths))
+        return self.checked(read_features_like(documents, self.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
-        if X.widths != self.feature_map.widths:
+        if X.widths != self.widths:
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
-                f"{sum(self.feature_map.widths)} features as input"
+                f"{sum(self.widths)} features as input"
             )
         return X
 
@@ -137,7 +142,7 @@ class Model:
             "storage": self.storage,
             "text": False if words is None else words.kind,
             "label_type": label_type(self.classes),
-            "feature_widths": list(self.feature_map.widths),
+            "feature_widths": list(self.widths),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
             "data": {

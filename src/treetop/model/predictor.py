@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.labels.vocabulary import Vocabulary
+from treetop.model.seen import SeenDocuments
 from treetop.runtime import Runtime
 
 # The runtime of calls that do not give one.
@@ -32,6 +33,10 @@ class Predictor(Protocol):
     def label_counts(self) -> np.ndarray: ...  # noqa: D102
     @property
     def train_documents(self) -> int: ...  # noqa: D102
+    @property
+    def widths(self) -> tuple[int, int]: ...  # noqa: D102
+    @property
+    def seen(self) -> SeenDocuments | None: ...  # noqa: D102
     @property
     def has_encoder(self) -> bool: ...  # noqa: D102
     @property

@@ -27,7 +27,7 @@ def summary(model: Predictor) -> list[tuple[str, str]]:
         flat = list(shapes) == [str(len(model.classes))]
         trees = "flat" if flat else ", ".join(shapes)
         facts.append(("label trees", f"{len(model.rankers)} ({trees})"))
-        sparse, dense = model.feature_map.widths
+        sparse, dense = model.widths
         encoder = f" + {dense:,} from the encoder" if dense else ""
         facts.append(("features", f"{sparse:,}{encoder}"))
     return [*facts, ("weights", readable_bytes(weight_bytes(model)))]

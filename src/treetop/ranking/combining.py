@@ -24,6 +24,14 @@ def best_of(scores: sp.csr_matrix, k: int) -> sp.csr_matrix:
     return sp.csr_matrix((data, scores.indices[kept], indptr), shape=scores.shape)
 
 
+def largest(values: np.ndarray, count: int) -> np.ndarray:
+    """Return the positions of the `count` largest values, best first; ties go to the lower position."""
+    found = np.arange(values.size)
+    if 0 < count < values.size:
+        found = np.flatnonzero(values >= np.partition(values, -count)[-count])
+    return found[np.argsort(-values[found], kind="stable")[:count]]
+
+
 def ranked_labels(scores: sp.csr_matrix, k: int) -> np.ndarray:
     """Return label numbers, int64 of shape (N, k), best first, padded with -1; ties as in `best_of`."""
     kept = best_of(scores, k)

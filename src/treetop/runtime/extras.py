@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib import import_module
+from importlib import import_module, util
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +74,13 @@ def require(feature: str, extra: str, *modules: str, instead: str | None = None)
     except ImportError as error:
         raise missing(feature, extra, error, instead) from None
     return imported[0]
+
+
+def check_installed(feature: str, extra: str, *modules: str, instead: str | None = None) -> None:
+    """Raise the `TreetopError` of `missing` unless `modules` are installed, without importing them."""
+    for module in modules:
+        if util.find_spec(module) is None:
+            raise missing(feature, extra, ModuleNotFoundError(name=module), instead)
 
 
 def namesake_warning(folder: Path = SITE_PACKAGES) -> str | None:

@@ -74,12 +74,26 @@ def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[An
         raise unwritable(path, error) from None
 
 
+def check_absent(target: Path) -> None:
+    """Raise if `target` exists, even as a dangling symbolic link."""
+    if os.path.lexists(target):
+        raise TreetopError(f"{target}: already exists: choose another path")
+
+
+def itself(folder: Path) -> Path:
+    """Return the folder."""
+    return folder
+
+
 @contextmanager
-def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Path]:
+def replacing_folder(
+    target: Path, check: Callable[[Path], None], chosen: Callable[[Path], Path] = itself
+) -> Iterator[Path]:
     """Create a temporary folder that atomically replaces `target` when the block ends.
 
     `check(target)` raises an error unless `target` may be replaced. It is called before the block and,
-    since `target` may have changed meanwhile, again before its old content is deleted.
+    since `target` may have changed meanwhile, again before its old content is deleted. `chosen` tells
+    which file or folder inside the temporary one replaces `target`, if it is not to be all of it.
     """
     check(target)
     try:
@@ -89,7 +103,7 @@ def replacing_folder(target: Path, check: Callable[[Path], None]) -> Iterator[Pa
             yield fresh
             flush_folder(fresh)
             check(target)
-            swap(fresh, target)
+            swap(chosen(fresh), target)
     except OSError as error:
         raise unwritable(target, error) from None
 
@@ -212,7 +226,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def swap(fresh: Path, target: Path) -> None:
-    """Move `fresh` to `target`; a folder that was there ends up at `fresh`."""
+    """Move `fresh` to `target`; what was there ends up at `fresh`."""
     if not target.exists():
         fresh.rename(target)
         return

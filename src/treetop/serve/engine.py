@@ -17,7 +17,7 @@ from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.features import feature_count, to_matrix
+from treetop.serve.features import to_matrix
 from treetop.serve.label_search import LabelSearch
 from treetop.serve.requests import Document, SparseRow
 
@@ -49,7 +49,7 @@ class Served:
         self.name = folder.resolve().name
         self.loaded = time.time()
         # Of the feature matrix that the model takes, None if it takes texts.
-        self.columns = None if self.model.reads_texts else feature_count(self.model)
+        self.columns = None if self.model.reads_texts else sum(self.model.widths)
 
     @cached_property
     def search(self) -> LabelSearch:

@@ -8,21 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.model.ensemble import EnsembleModel
-from treetop.model.model import Model
-from treetop.model.predictor import Predictor
 from treetop.serve.errors import RequestError
 from treetop.serve.requests import Document, SparseRow
 
 LARGEST = float(np.finfo(np.float32).max)
-
-
-def feature_count(model: Predictor) -> int:
-    """Number of columns of the matrices that a model takes."""
-    while isinstance(model, EnsembleModel):
-        model = model.members[0]
-    assert isinstance(model, Model)
-    return sum(model.feature_map.widths)
 
 
 def check_inputs(documents: Sequence[Document], columns: int | None) -> None:

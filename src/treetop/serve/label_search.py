@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from treetop.ranking.combining import largest
+
 # Matches collected per label wanted, before they are ranked.
 CANDIDATES_PER_LABEL = 20
 # Labels returned for an empty query.
@@ -20,7 +22,7 @@ class LabelSearch:
         folded = [name.casefold().replace("\n", " ") for name in self.names]
         self.text = "\n" + "\n".join(folded) + "\n"
         self.starts = np.cumsum([1] + [len(name) + 1 for name in folded])[:-1]
-        self.frequent = np.argsort(-np.asarray(counts), kind="stable")[:MAX_FREQUENT].tolist()
+        self.frequent = largest(np.asarray(counts), MAX_FREQUENT).tolist()
 
     def find_from(self, pattern: str, start: int) -> int:
         """Where `pattern` occurs first, in steps: other threads can run between two of them."""

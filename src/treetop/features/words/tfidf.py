@@ -207,10 +207,6 @@ class Tfidf:
             feature -= analyser.features
         raise IndexError(f"there are {self.features} features")
 
-    def feature_names(self) -> list[str]:
-        """The n-grams of all features, as text."""
-        return [self.feature_name(feature) for feature in range(self.features)]
-
     def arrays(self) -> dict[str, np.ndarray]:
         """Everything that was learned, as arrays by name."""
         arrays: dict[str, np.ndarray] = {}
