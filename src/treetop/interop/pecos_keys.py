@@ -58,7 +58,7 @@ def levels(name: str, convert: Callable[[Any], Any]) -> Rule:
     return Rule(name, convert, by_level=True)
 
 
-def score(value: Any) -> str:
+def score_name(value: Any) -> str:
     """The name of a score transform."""
     return SCORE_NAMES.get(value, str(value))
 
@@ -147,7 +147,7 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "matching": {
         "only_topk": levels("tune_beam", int),
-        "post_processor": setting("matcher_score_transform", score),
+        "post_processor": setting("matcher_score_transform", score_name),
         "truncate_length": setting("max_length", int),
         "ensemble_method": Rule(
             only=("concat-only",),
@@ -192,6 +192,6 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "search": {
         "only_topk": levels("beam", int),
-        "post_processor": levels("score_transform", score),
+        "post_processor": levels("score_transform", score_name),
     },
 }

@@ -102,7 +102,7 @@ def read_params(path: Path, devices: int = 1) -> ImportedParams:
     ignored: dict[str, str] = {}
     for key in keys:
         rule = RULES.get(key.section, {}).get(key.name)
-        own = {} if rule is None else settings_of(path, key, rule)
+        own = {} if rule is None else settings_of_key(path, key, rule)
         taken = [name for name in own if made.get(name, own[name]) != own[name]]
         if taken:
             ignored[key.path] = f"{taken[0]} is that of {source[taken[0]]}"
@@ -176,7 +176,7 @@ def key_of(names: tuple[str, ...], values: tuple[Any, ...]) -> Key:
     return Key(".".join(names), section, name, values)
 
 
-def settings_of(path: Path, key: Key, rule: Rule) -> dict[str, Any]:
+def settings_of_key(path: Path, key: Key, rule: Rule) -> dict[str, Any]:
     """Return the settings that follow from a key alone."""
     try:
         if rule.several is not None:
@@ -188,7 +188,7 @@ def settings_of(path: Path, key: Key, rule: Rule) -> dict[str, Any]:
         values = key.values
         if rule.setting == "beam" and len(values) > 1:
             values = values[:-1]  # the last is the number of labels to return
-        return {rule.setting: written([rule.convert(value) for value in values])}
+        return {rule.setting: written_by_level([rule.convert(value) for value in values])}
     except (KeyError, ValueError, TypeError):
         raise unsupported(path, key) from None
 
@@ -206,7 +206,7 @@ def single(path: Path, key: Key) -> Any:
     return key.values[0]
 
 
-def written(values: Sequence[Any]) -> Any:
+def written_by_level(values: Sequence[Any]) -> Any:
     """Return the value of all levels, or else one per level in the notation of settings."""
     if all(value == values[0] for value in values):
         return values[0]
@@ -241,7 +241,7 @@ def joint_settings(
         return f"pecos:nr_splits={splits},min_codes={top or splits},max_leaf_size={leaf or 100}"
 
     settings: dict[str, Any] = {"tree": tree("indexer")}
-    settings |= costs(values("model", "Cp", 1.0), values("model", "Cn", 1.0))
+    settings |= pecos_costs(values("model", "Cp", 1.0), values("model", "Cn", 1.0))
     mode, norm = one("ranker", "rel_mode", "disable"), one("ranker", "rel_norm", "no-norm")
     settings["cost_sensitive"] = mode == "induce"
     if mode == "induce":
@@ -259,21 +259,23 @@ def joint_settings(
         "encoder": encoder,
         "pooling": pooling_of(encoder),
         "batch": batch * devices,
-        "budget": f"{listed(steps)} steps" if max(steps) > 0 else f"{listed(epochs)} epochs",
-        "warmup": f"{written(values('matcher', 'warmup_steps', 0))} steps",
+        "budget": f"{figures_by_level(steps)} steps"
+        if max(steps) > 0
+        else f"{figures_by_level(epochs)} epochs",
+        "warmup": f"{written_by_level(values('matcher', 'warmup_steps', 0))} steps",
     }
 
 
-def listed(values: Sequence[int]) -> str:
+def figures_by_level(values: Sequence[int]) -> str:
     """Write a figure per level: a single one is that of every level."""
     return "/".join(map(str, values)) if len(values) > 1 else f"{values[0]}/..."
 
 
-def costs(positive: Sequence[float], negative: Sequence[float]) -> dict[str, Any]:
+def pecos_costs(positive: Sequence[float], negative: Sequence[float]) -> dict[str, Any]:
     """Convert Cp and Cn: ½‖w‖² + C Σ loss is Σ loss + λ‖w‖² with C = 1/(2λ), and Cn is α Cp."""
     count = max(len(positive), len(negative))
     pairs = [(positive[at % len(positive)], negative[at % len(negative)]) for at in range(count)]
     return {
-        "lambda_": written([1 / (2 * float(p)) for p, _ in pairs]),
-        "alpha": written([float(n) / float(p) for p, n in pairs]),
+        "lambda_": written_by_level([1 / (2 * float(p)) for p, _ in pairs]),
+        "alpha": written_by_level([float(n) / float(p) for p, n in pairs]),
     }
