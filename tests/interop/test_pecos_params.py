@@ -193,6 +193,13 @@ def test_of_steps_and_epochs_one_decides(tmp_path):
     assert imported.ignored[chain + "max_steps"] == "num_train_epochs decides"
 
 
+def test_a_params_json_is_not_a_preset_yet(tmp_path):
+    with pytest.raises(
+        TreetopError, match=r"params.json of PECOS: convert it first, by treetop import-"
+    ):
+        treetop.from_preset(str(changed(tmp_path)))
+
+
 def test_the_skeleton_of_xlinear_gives_a_tree():
     imported = read_params(Path(__file__).parent / "pecos" / "xlinear-params.json")
     settings = make_settings(imported.settings, LinearSettings)

@@ -128,3 +128,22 @@ def test_a_figure_for_every_level():
     assert auto.steps_by_level("10/... steps", 3, 1000, 32) == [10, 10, 10]
     assert auto.steps_by_level("10/20/... steps", 4, 1000, 32) == [10, 20, 20, 20]
     assert parse_budget("2/... epochs") == ([2.0], "epochs", True)
+
+
+def test_the_papers_preset_trains(encoder):
+    pytest.importorskip("torch")
+    from tests.training.finetune.test_curriculum import texts_and_labels
+
+    small = {"first_tree": "3-L", "tree": "2-4-L", "budget": "3/3 steps", "batch": 16, "max_length": 16}
+    model = treetop.from_preset("paper-transformer", encoder=str(encoder), warmup="1 steps", **small)
+    texts, labels = texts_and_labels(96, seed=0)
+    model.fit(texts, labels)
+    assert [figures["steps"] for figures in model.history_] == [3, 3]
+    (ranker,) = model.rankers_
+    assert [at.score_transform for at in ranker.settings.by_level(3)] == [
+        "l3-hinge",
+        "l3-hinge",
+        "identity",
+    ]
+    assert ranker.weights.biases.any()
+    assert model.evaluate(texts, labels)["P@1"] > 0.8

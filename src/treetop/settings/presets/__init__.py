@@ -40,6 +40,11 @@ def read_preset(name: str) -> dict[str, Any]:
         )
     try:
         preset: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if "train_params" in preset:
+            raise TreetopError(
+                f"{path}: a params.json of PECOS: convert it first, "
+                "by treetop import-pecos FILE -o PRESET.json"
+            )
         _ = preset["model"], dict(preset["settings"])
     except (ValueError, KeyError, TypeError) as error:
         raise TreetopError(f"{path}: not a preset: it must have model and settings ({error})") from None
