@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo demo-serve demo-linear test lint types unit site wheel bench docs clean
+.PHONY: demo demo-serve demo-linear test lint types unit site wheel docs clean
 
 # On a machine without a GPU, PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu saves gigabytes.
 demo: $(VENV)/.full $(VENV)/.records

@@ -27,7 +27,7 @@ def main():
     middle = [
         MARKS[0],
         "",
-        f"Both backends on {results['data']} with their default settings; metrics in per cent:",
+        f"Both backends on {results['data']} with their default settings; metrics in percent:",
         "",
         *table(results),
         "",

@@ -49,12 +49,12 @@ def rows(linear, minilm):
         (
             f"{fuzz['requests']:,} malformed, oversized, slow or incomplete requests",
             f"{'no worker lost' if fuzz['workers_survived'] else 'workers lost'}; memory "
-            f"{100 * fuzz['rss_growth']:+.1f} %; valid requests answered afterwards: "
+            f"{100 * fuzz['rss_growth']:+.1f}%; valid requests answered afterwards: "
             f"{'yes' if fuzz['good_after'] else 'no'}",
         ),
         (
             "Memory of a second worker",
-            f"{memory['added_mb']:.0f} MB, {100 * memory['added_share_of_model']:.0f} % of the model's "
+            f"{memory['added_mb']:.0f} MB, {100 * memory['added_share_of_model']:.0f}% of the model's "
             f"{memory['model_mb']:.0f} MB",
         ),
     ]

@@ -49,7 +49,7 @@ MARKERS = ("not run", "not run in CI", "background", "file", "output")
 RUNNABLE = ("python", "sh")
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 # Times and sizes depend on the machine.
-MEASURED = re.compile(r"\d[\d,.]*(?= ?(?:s|ms|seconds|MB|MB/s)\b)")
+MEASURED = re.compile(r"\d[\d,.]*(?: min \d\d)?(?= ?(?:s|ms|seconds|MB|MB/s)\b)")
 SHOWN_PORT = "8000"
 
 
@@ -250,7 +250,7 @@ def cut(output: str, limit: int | None) -> str:
 def differs(shown: str, printed: str, numbers_vary: bool = False) -> bool:
     """Whether an output is another one than shown.
 
-    Spaces, rules of tables, times and sizes do not count; other numbers may be off by 3 per cent, as
+    Spaces, rules of tables, times and sizes do not count; other numbers may be off by 3%, as
     another processor rounds differently.
     """
 

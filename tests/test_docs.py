@@ -212,6 +212,7 @@ def test_a_block_needs_a_known_language_or_a_reason(tmp_path, text):
         ("P@1  53.10\n", "P@1  53.90\n", False),
         ("P@1  53.10\n", "P@1  60.00\n", True),
         ("trained in 1.0 s\n", "trained in 17.4 s\n", False),
+        ("trained in 1.0 s\n", "trained in 1 min 02 s\n", False),
         ("1,562 labels\n", "2,562 labels\n", True),
         ("protein\n", "structure\n", True),
         ("-----\n", "-------\n", False),

@@ -39,6 +39,8 @@ data inspct mydata
     treetop data: no such command 'inspct': did you mean treetop data inspect?
 frobnicate mydata
     treetop: no such command 'frobnicate': choose one of demo, train, predict, …
+split mydata new
+    treetop: no such command 'split': did you mean treetop data split?
 help
     treetop: no such command 'help': did you mean treetop --help?
 train mydata --ouput new
@@ -49,6 +51,10 @@ train articles.csv -o new --label-column topics
     treetop train: no such option --label-column: did you mean --labels-column?
 predict mymodel texts.txt --topk 3
     treetop predict: no such option --topk: did you mean -k?
+predict mymodel texts.txt --min-score 0.5
+    treetop predict: no such option --min-score: did you mean --threshold?
+train mydata -o new --test-size 0.1
+    treetop train: no such option --test-size: did you mean --hold-out?
 train mydata -o new --beam 20
     treetop train: no such option --beam: beam is a setting: did you mean --set beam=VALUE?
 train mydata -o new --epochs 3
@@ -92,6 +98,8 @@ predict texts.txt
     treetop: texts.txt: is a file, not a model: give the folder that treetop train wrote
 predict cut texts.txt
     treetop: cut/ranker.safetensors: … bytes instead of …: copy the model folder again or train again
+predict mymodel "red apple"
+    treetop: red apple: no such file; to label this text: echo 'red apple' | treetop predict MODEL
 predict mymodel text.txt
     treetop: text.txt: no such file: did you mean texts.txt?
 predict mymodel notes
@@ -206,6 +214,12 @@ train mydata -o new --set min_df=2.5
     treetop: min_df is 2.5: a fraction of all documents is at most 1.0; for a number of documents give an integer, such as 2
 train mydata -o new --set ngrams=1,2
     treetop: ngrams '1,2' is not understood: write word:1-2, …
+train mydata -o new --preset Fast
+    treetop: unknown preset 'Fast': did you mean 'fast'?
+train mydata -o new --model xrlinear
+    treetop: unknown model 'xrlinear': did you mean xr-linear?
+train mydata -o new --model transformer
+    treetop: unknown model 'transformer': did you mean xr-transformer?
 train mydata -o new --preset quick
     treetop: unknown preset 'quick': choose one of xr-linear, …, or give a .json file
 train mydata -o new --model xr-transformer --preset fast

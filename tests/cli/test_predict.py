@@ -2,7 +2,9 @@
 
 import gzip
 import json
+import os
 import shlex
+import sys
 
 import numpy as np
 import pytest
@@ -65,6 +67,33 @@ def test_csv_has_a_header_and_the_delimiter_of_the_input(run, place):
     assert lines[4] == "9;;2009;;"
     assert run("predict model new.csv -k 1 -o out.tsv")[0] == 0
     assert (place / "out.tsv").read_text().splitlines()[3].startswith("2\tblue sky\t2002\tblue\t0.")
+
+
+def test_labels_below_the_threshold_are_left_out(run):
+    def scores(options):
+        lines = run(f"predict model lines.txt -k 3 {options}")[1].splitlines()
+        return [[label["score"] for label in json.loads(line)["labels"]] for line in lines]
+
+    every = scores("")
+    least = every[0][1]  # of the first text, two labels reach it
+    assert scores(f"--threshold {least - 1e-6}") == [
+        [score for score in line if score >= least] for line in every
+    ]
+    assert scores("--threshold 2") == [[], [], []]
+
+
+def test_a_command_that_waits_for_texts_to_be_typed_says_so(run, monkeypatch):
+    controller, terminal = os.openpty()
+    os.write(controller, b"red apple\n\x04")  # Ctrl-D ends the input
+    with open(terminal, encoding="utf-8") as typed:
+        monkeypatch.setattr(sys, "stdin", typed)
+        code, out, err = run("predict model -k 1")
+        assert code == 0
+        assert len(first_labels(out)) == 1
+        assert "treetop: reading texts from the terminal; end the input with Ctrl-D\n" in err
+        os.write(controller, b"red apple\n\x04")
+        assert "terminal" not in run("predict model -k 1 -q")[2]
+    os.close(controller)
 
 
 def test_lines_as_csv_and_compressed(run, place):
@@ -238,7 +267,7 @@ def test_splitting_keeps_all_columns(run, place):
     for options, message in (
         ("parts", "already exists"),
         ("x --group-by y", "no such column: its columns are id, text, labels, journal"),
-        ("x --test 0.6 --dev 0.5", "--test and --dev must leave documents to train on"),
+        ("x --test 0.6 --dev 0.5", "--test plus --dev must be above 0 and below 1"),
         ("x --to y", "unknown format 'y'"),
     ):
         code, _, err = run(f"data split table.csv {options}")

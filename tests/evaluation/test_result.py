@@ -11,7 +11,7 @@ from treetop.evaluation.evaluating import known_labels
 
 SCORES = [[0.9, 0.1, 0.3], [0.2, 0.8, 0.6]]
 PRINTED = """\
-2 documents, 3 labels, metrics in per cent
+2 documents, 3 labels, metrics in percent
 
               @1      @2
 --------  ------  ------

@@ -124,7 +124,32 @@ def test_push_and_download(model, server, tmp_path):
         "except treetop.TreetopError as error: print(error)"
     )
     code, said, errors = run(missing, server, tmp_path / "other")
-    assert "someone/nothing: not a folder, and the Hub says:" in said, errors
+    assert "someone/nothing: no such file or folder, and no such model on the Hub" in said, errors
+
+
+class Unreachable:
+    server_port = 9  # where nothing listens
+
+
+def test_an_unreachable_hub_is_noticed_within_seconds_and_the_cache_used(model, server, tmp_path):
+    model.save(tmp_path / "m")
+    files = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
+    server.repos["someone/tags"] = files
+    fetch = (
+        "import time, treetop\nstarted = time.perf_counter()\n"
+        "try: print(treetop.from_pretrained('someone/{}').predict(['blue sky'])[0][0][0])\n"
+        "except treetop.TreetopError as error: print(error)\n"
+        "print('fast' if time.perf_counter() - started < 20 else 'slow')"
+    )
+    label = run(fetch.format("tags"), server, tmp_path / "home")[1].split()[0]
+    assert run(fetch.format("tags"), Unreachable, tmp_path / "home")[1].split() == [label, "fast"]
+    _, said, errors = run(fetch.format("other"), Unreachable, tmp_path / "home")
+    error, speed = said.splitlines()
+    assert error.startswith(
+        "someone/other: not a folder, not in the Hub cache, and 127.0.0.1:9 cannot be reached ("
+    )
+    assert speed == "fast"
+    assert "Retry" not in errors
 
 
 def test_save_and_push_in_one_call(model, server, tmp_path):

@@ -18,6 +18,12 @@ def predictions():
     return treetop.XRLinear().fit(TEXTS, LABELS).predict(["blue sky", "red apple"], k=2)
 
 
+def test_a_model_prints_its_sizes_instead_of_its_arrays():
+    model = treetop.XRLinear(trees=1).fit(TEXTS, LABELS).model_
+    assert repr(model).startswith("<Model xr-linear: 4 labels, 12 training documents, trees 4")
+    assert repr(model.rankers[0]) == "<Ranker: tree 4>"
+
+
 def test_predictions_are_lists(predictions):
     plain = [[(name, score) for name, score in row] for row in predictions]
     assert predictions == plain

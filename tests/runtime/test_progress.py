@@ -57,7 +57,7 @@ def test_a_long_stage_says_how_far_it_is(clock, capsys):
     clock[0] = 400.0
     advance()
     advance()
-    assert capsys.readouterr().err == "treetop: rankers: 50 % done, about 6 min 40 s left\n"
+    assert capsys.readouterr().err == "treetop: rankers: 50% done, about 6 min 40 s left\n"
 
 
 def test_an_aborted_stage_has_no_line(capsys):

@@ -80,11 +80,25 @@ def test_the_parts_of_an_explanation_add_up_to_the_score(page, model_folder):
     assert set(shown) == {"Words", "Bias", "Raw score"}
     expected = treetop.load(str(model_folder)).explain(TEXT, k=1)[0]
     assert shown["Raw score"] == pytest.approx(expected.raw_score, abs=0.006)
-    assert shown["Words"] + shown["Bias"] == pytest.approx(shown["Raw score"], abs=0.011)
+    assert round(shown["Words"] + shown["Bias"], 2) == shown["Raw score"]
     chips = [chip.split()[-1] for chip in why.locator(".words li").all_text_contents()]
     assert sum(map(number, chips)) == pytest.approx(shown["Words"], abs=0.006 * (len(chips) + 1))
     formula = f"Score {expected.score:.3f}: the mean of sigmoid(raw score), over 3 models."
     expect(why.locator(".sum + p")).to_have_text(formula)
+
+
+def test_the_parts_add_up_as_they_are_shown_whatever_rounding_does(page):
+    type_text(page)
+
+    def explain(route):
+        answer = route.fetch().json()
+        for reason in answer["labels"]:
+            reason |= {"word_sum": 1.1541, "bias": -1.0783, "encoder": 0, "raw_score": 0.0758}
+        route.fulfill(json=answer)
+
+    page.route("**/v1/explain", explain)
+    why = explain_first(page)
+    assert why.locator(".sum td:not(.balance)").all_text_contents() == ["+1.16", "−1.08", "+0.08"]
 
 
 def test_a_model_without_a_tree_does_not_mention_one(page):
@@ -245,6 +259,11 @@ def test_it_fits_a_phone(open_page, server):
     labels(page).first.get_by_role("button", name="Why sea?").tap()
     expect(labels(page).first.locator(".why")).to_contain_text("Raw score")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    card, legend = (page.locator(name).bounding_box() for name in (".writing", "#legend"))
+    assert legend["y"] + legend["height"] <= card["y"] + card["height"]
+    name, score = (labels(page).first.locator(part).bounding_box() for part in (".label > b", ".score"))
+    assert name["width"] > 250
+    assert name["y"] + name["height"] <= score["y"]
     boxes = [button.bounding_box() for button in labels(page).first.locator("button").all()]
     assert all(min(box["width"], box["height"]) >= 36 for box in boxes)
     page.click("#many-tab")

@@ -94,6 +94,13 @@ def test_a_tree_passed_to_fit_is_used_unchanged(problem):
     assert_same_rankers([ranker], [alone])
 
 
+def test_without_a_tree_no_reported_step_speaks_of_one(problem):
+    reporter, views = Steps(), views_of([[0], [1]], [25, 15])
+    runtime = Runtime(threads=1, reporter=reporter)
+    train_forest(*problem, None, SETTINGS, runtime, tree=flat(12), views=views)
+    assert [name for name, _ in reporter.steps] == ["model 1 of 2, rankers", "model 2 of 2, rankers"]
+
+
 def test_flat_and_given_trees_are_trained_once_per_view(problem):
     views = views_of([[0], [1]], [25, 15])
     rankers = train_forest(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views)

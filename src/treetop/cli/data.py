@@ -15,7 +15,7 @@ from treetop.cli.usage import HelpGroup, JsonOption, command
 
 data_app = typer.Typer(
     cls=HelpGroup,
-    help="Inspect, convert and download data sets.",
+    help="Inspect, convert, split and download data sets.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -14,8 +14,8 @@ from treetop.explain.explanation import Explanation
 
 HEADINGS = {
     "xr-linear": "XRLinear",
-    "xr-transformer-frozen": "XRTransformer, frozen encoder",
-    "xr-transformer-fine-tuned": "XRTransformer, fine-tuned",
+    "xr-transformer-frozen": "XRTransformer (frozen)",
+    "xr-transformer-fine-tuned": "XRTransformer (fine-tuned)",
 }
 METRICS = {"P@1": "P@1", "P@3": "P@3", "P@5": "P@5", "nDCG@5": "nDCG@5", "R@10": "recall@10"}
 COSTS = {
@@ -56,14 +56,15 @@ def introduction(records: FairSharing) -> str:
 def print_demo(report: dict[str, Any], explanation: Explanation | None, output: Path | None) -> None:
     """Everything that was measured, five records, one explanation, and what to do next."""
     models = report["models"]
-    print("\nOn the test records; metrics in per cent:\n")
+    print("\nOn the test records; metrics in percent:\n")
     print_trials(models)
     best = list(models)[-1]
-    print(f"\nTest records and what {HEADINGS[best]} predicts; {right_mark()} marks the curators' own:")
+    print(f"\nTest records with the keywords that {HEADINGS[best]} predicts.")
+    print(f"{right_mark()} marks keywords that the curators gave too.")
     for example in report["examples"]:
         print_example(example)
     if explanation is not None:
-        print(f"\nWhy {report['explanation']['title']} gets its first right keyword:\n")
+        print(f"\nWhy the first correct keyword of {report['explanation']['title']} is predicted:\n")
         print(textwrap.indent(str(explanation), "  "))
     print_next_steps(report["serve"], models, output)
 

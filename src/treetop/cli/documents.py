@@ -10,6 +10,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from treetop.cli.console import Console
 from treetop.cli.paths import read_data
 from treetop.data import Dataset, Split, libsvm, textlines
 from treetop.data.encodings import UTF8
@@ -66,6 +67,12 @@ def lines_of_source(source: str, is_file: bool, encoding: str | None, report: Re
         report.note(f"{source}: text-lines (encoding {encoding})")
     size = sum(len(block) + 15 * block.count(b"\n") for _, block in blocks_of(Path(source)))
     return Incoming(lines_from(source, encoding), size)
+
+
+def note_terminal(source: str, console: Console) -> None:
+    """Say that a command waits for texts to be typed, instead of waiting silently."""
+    if source == STDIN and sys.stdin.isatty():
+        console.note("reading texts from the terminal; end the input with Ctrl-D")
 
 
 def lines_from(source: str, encoding: str = UTF8) -> Iterator[str]:

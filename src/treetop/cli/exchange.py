@@ -18,7 +18,7 @@ from treetop.data import Dataset, open_data
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
-from treetop.model.compress import compress, folder_bytes, parse_size
+from treetop.model.compress import compress, folder_bytes, parse_size, size_text
 from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -125,7 +125,7 @@ def before_and_after(
 
 def print_before_and_after(compared: dict[str, dict[str, Any]]) -> None:
     """Print sizes, and the main metrics if there are any, one column per model."""
-    rows = [["", *compared], ["MB", *(f"{result['bytes'] / 1e6:.1f}" for result in compared.values())]]
+    rows = [["", *compared], ["size", *(size_text(result["bytes"]) for result in compared.values())]]
     if all("documents" in result for result in compared.values()):
         rows += comparison_rows(list(compared.values()))
     print_table(rows)

@@ -10,16 +10,25 @@ from pathlib import Path
 import numpy as np
 
 import treetop
-from treetop.cli.documents import STDIN, lines_from
+from treetop.cli.console import Console
+from treetop.cli.documents import STDIN, lines_from, note_terminal
 from treetop.cli.paths import check_model
 from treetop.errors import TreetopError
 
 
 def explain_text(
-    model: Path, text: str, *, labels: list[str] | None, k: int, words: int, as_json: bool
+    model: Path,
+    text: str,
+    *,
+    labels: list[str] | None,
+    k: int,
+    words: int,
+    as_json: bool,
+    console: Console | None = None,
 ) -> None:
     """Print why a text gets its labels."""
     check_model(model)
+    note_terminal(text, console or Console())
     if text == STDIN:
         text = "\n".join(lines_from(STDIN))
     estimator = treetop.load(str(model))

@@ -15,7 +15,7 @@ def fetch_dataset(name: str, output: Path, address: str | None, console: Console
         report.step(f"downloading {name}")
 
         def show(have: int, expected: int) -> None:
-            share = f"{100 * have / expected:.0f} % of " if expected else ""
+            share = f"{100 * have / expected:.0f}% of " if expected else ""
             report.figures(f"{share}{(expected or have) / 1e6:,.0f} MB")
 
         target = get_dataset(name, output, address or ARCHIVE, show)

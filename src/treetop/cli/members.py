@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 from treetop.cli.options import TrainOptions
@@ -21,6 +22,9 @@ def model_kind(options: TrainOptions) -> str:
     """The kind of model: ``--model``, else the preset's, else xr-linear."""
     kind = options.model or (presets.kind_of(options.preset) if options.preset else LINEAR)
     if kind not in PARAMETERS:
+        near = difflib.get_close_matches(kind.lower().replace("_", "-"), PARAMETERS, 1, 0.7)
+        if near:
+            raise TreetopError(f"unknown model {kind!r}: did you mean {near[0]}?")
         raise TreetopError(
             f"unknown model {kind!r}: choose one of {', '.join(PARAMETERS)}; "
             "the name of an encoder goes to --encoder"

@@ -21,6 +21,7 @@ SYNONYMS = {
     "data get": "download fetch get",
     "data inspect": "inspect describe stats info",
     "data convert": "convert",
+    "data split": "split divide partition",
     "data formats": "formats",
     "data list": "datasets list",
     "presets": "preset",
@@ -37,6 +38,8 @@ OPTION_SYNONYMS = {
     "--encoder": "--model-name --model-name-or-path --model_name_or_path --backbone",
     "--model xr-transformer": "--transformer --xr-transformer",
     "--json": "--format",
+    "--threshold": "--min-score --cutoff --min-probability",
+    "--hold-out": "--test-size --validation-split --holdout",
     "-q": "--silent",
     "-v": "--debug",
 }

@@ -20,9 +20,7 @@ MODEL_HELP = "Model folder, as written by `treetop train`."
 class TrainOptions(ReadOptions):
     """Options of `treetop train`."""
 
-    data: tuple[Path, ...] = documented(
-        MISSING, f"{DATA_HELP[:-1]}; several are put together.", flags=()
-    )
+    data: tuple[Path, ...] = documented(MISSING, f"{DATA_HELP[:-1]}; several are combined.", flags=())
     output: Path = documented(
         MISSING, "Folder to write the model to.", flags=("-o", "--output"), metavar="MODEL"
     )
@@ -100,6 +98,7 @@ class PredictOptions(ReadOptions):
         flags=(),
     )
     k: int = documented(5, "Number of labels per text.", flags=("-k",), at_least=1)
+    threshold: float | None = documented(None, "Leave out labels with a lower score than this.")
     output: Path | None = documented(
         None, "File to write to instead of standard output.", flags=("-o", "--output"), metavar="FILE"
     )
@@ -199,13 +198,21 @@ class SplitOptions(ReadOptions):
 
     source: Path = documented(MISSING, DATA_HELP, flags=(), metavar="DATA")
     target: Path = documented(MISSING, "A new folder.", flags=())
-    test: float = documented(0.1, "Share of the documents for testing.", at_least=0, below=1)
-    dev: float = documented(0.0, "Share of the documents for validation.", at_least=0, below=1)
-    seed: int = documented(0, "Another seed gives another split.")
-    group_by: str | None = documented(
-        None, "Column of a table: documents with the same value stay together.", metavar="COLUMN"
+    test: float = documented(
+        0.1, "Share of the documents for testing.", metavar="SHARE", at_least=0, below=1
     )
-    stratify: bool = documented(False, "Divide each label by the same shares, as far as possible.")
+    dev: float = documented(
+        0.0, "Share of the documents for validation.", metavar="SHARE", at_least=0, below=1
+    )
+    seed: int = documented(0, "Seed of the random split; the same seed gives the same split.")
+    group_by: str | None = documented(
+        None,
+        "Column of a table; documents with the same value in it stay together.",
+        metavar="COLUMN",
+    )
+    stratify: bool = documented(
+        False, "Divide the documents of each label in the same proportions, as far as possible."
+    )
     form: str | None = documented(
         None,
         "Format to write; by default tables keep their columns, others become text-lines or pecos.",

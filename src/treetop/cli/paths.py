@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -95,6 +96,9 @@ def check_readable(path: Path) -> None:
     """Raise a `TreetopError` unless documents can be read from a path: a file, a pipe or data."""
     if path.is_file() or (path.is_dir() and is_data(path)):
         return
+    if not path.exists() and " " in path.name.strip():
+        command = f"echo {shlex.quote(str(path))} | treetop predict MODEL"
+        raise TreetopError(f"{path}: no such file; to label this text: {command}")
     if not path.exists():
         raise not_found(path, "file")
     if not path.is_dir():

@@ -12,7 +12,7 @@ from typing import IO, Any
 import treetop
 from treetop.cli import predicted
 from treetop.cli.console import Console
-from treetop.cli.documents import STDIN, Incoming, read_incoming
+from treetop.cli.documents import STDIN, Incoming, note_terminal, read_incoming
 from treetop.cli.options import PredictOptions
 from treetop.cli.paths import check_model, check_readable
 from treetop.data.compression import compressed, is_compressed
@@ -29,6 +29,7 @@ def predict_file(options: PredictOptions, console: Console) -> None:
     check_model(options.model)
     if options.file != STDIN:
         check_readable(Path(options.file))
+    note_terminal(options.file, console)
     # Bars would be drawn between predictions that go to the same terminal.
     output = options.output or STDOUT
     shown = console if output != STDOUT or not sys.stdout.isatty() else Console(-1)
@@ -42,7 +43,9 @@ def predict_file(options: PredictOptions, console: Console) -> None:
         with writing_text(output) as out:
             out.write(header)
             for block, records in blocks_to_label(incoming, bool(header)):
-                predictions = estimator.predict(block, options.k, beam=options.beam)
+                predictions = estimator.predict(
+                    block, options.k, threshold=options.threshold, beam=options.beam
+                )
                 for record, prediction in zip(records, predictions, strict=True):
                     out.write(line(record, prediction))
                 count += len(records)

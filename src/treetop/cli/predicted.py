@@ -80,8 +80,8 @@ def without_nan(value: Any) -> Any:
 def csv_line(columns: Sequence[str], delimiter: str, classes: Iterable[Any]) -> tuple[str, Line]:
     """The header of a CSV file, and what makes its lines: labels and scores are two columns more."""
     names = list(map(str, classes))
-    usable = [one for one in SEPARATORS if one != delimiter]
-    free = (one for one in usable if not any(one in name for name in names))
+    usable = [mark for mark in SEPARATORS if mark != delimiter]
+    free = (mark for mark in usable if not any(mark in name for name in names))
     separator = next(free, None)
     added = [added_column(name, columns) for name in (LABELS, SCORES)]
 

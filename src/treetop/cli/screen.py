@@ -20,5 +20,5 @@ def comparison_rows(results: list[dict[str, Any]]) -> list[list[str]]:
 
 
 def percent(value: float) -> str:
-    """A share of 1 in per cent, with two decimals."""
+    """A share of 1 in percent, with two decimals."""
     return f"{100 * value:.2f}"

@@ -21,7 +21,7 @@ def split_dataset(options: SplitOptions, console: Console | None = None) -> None
     check_data(options.source)
     check_absent(options.target)
     if options.test + options.dev >= 1 or not options.test + options.dev:
-        raise TreetopError("--test and --dev must leave documents to train on, and divide off some")
+        raise TreetopError("--test plus --dev must be above 0 and below 1")
     with console.progress() as report:
         dataset = read_data(options.source, replace(options, keep_columns=True), report)
         if len(dataset.splits) > 1:

@@ -175,4 +175,6 @@ def join_models(
         check_model(folder)
     ensemble = Ensemble([treetop.load(str(folder)) for folder in folders], combine)
     ensemble.save(output)
-    (console or Console()).message(f"{output}: {len(folders)} models, combined by {combine}")
+    (console or Console()).message(
+        f"{output}: an ensemble of {len(folders)} models, scores combined by {combine}"
+    )

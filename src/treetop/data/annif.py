@@ -152,7 +152,7 @@ def write(dataset: Dataset, folder: Path) -> None:
         check_characters(labels, NAME, "<>\t\n\r")
         texts = (text.replace("\t", " ") for text in lines_of_text(split, NAME))
         lines = (
-            text + "\t" + " ".join(f"<{one}>" for one in line)
+            text + "\t" + " ".join(f"<{uri}>" for uri in line)
             for text, line in zip(texts, labels, strict=True)
         )
         write_lines(folder / f"{name}.tsv", lines)

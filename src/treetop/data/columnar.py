@@ -50,7 +50,7 @@ def arrow_files(folder: Path) -> list[Path]:
     """Arrow files of a split that ``datasets`` saved, in order."""
     try:
         state = json.loads((folder / "state.json").read_text("utf-8"))
-        return [folder / one["filename"] for one in state["_data_files"]]
+        return [folder / entry["filename"] for entry in state["_data_files"]]
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise TreetopError(f"{folder / 'state.json'}: not readable ({error})") from None
 

@@ -90,7 +90,7 @@ def choose_columns(
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of texts and of labels; None for labels if there is no such column."""
     requested = options.text_column or (None,)
-    texts = tuple(choose_column(path, names, one, TEXT_NAMES, "text") for one in requested)
+    texts = tuple(choose_column(path, names, name, TEXT_NAMES, "text") for name in requested)
     if not options.with_labels:
         return texts, None
     if options.labels_column is None and not set(LABEL_NAMES) & {name.lower() for name in names}:

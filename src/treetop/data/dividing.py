@@ -50,7 +50,7 @@ def write_divided(
 def write_records(records: Sequence[Mapping[str, Any]], path: Path, delimiter: str | None) -> None:
     """Write the rows of a table with all their columns."""
     if path.suffix == ".jsonl":
-        write_lines(path, (json.dumps(one, ensure_ascii=False, default=str) for one in records))
+        write_lines(path, (json.dumps(record, ensure_ascii=False, default=str) for record in records))
         return
     names = list(dict.fromkeys(name for record in records for name in record))
     with open_bytes(path, "wb") as raw, io.TextIOWrapper(raw, "utf-8", newline="") as file:

@@ -105,7 +105,7 @@ def published_sum(address: str) -> str | None:
     try:
         with urllib.request.urlopen(f"{server}/metadata/{item}", timeout=60) as response:
             files = json.load(response)["files"]
-        return next((str(one["sha1"]) for one in files if one.get("name") == name), None)
+        return next((str(file["sha1"]) for file in files if file.get("name") == name), None)
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return None
 

@@ -77,7 +77,7 @@ def write(dataset: Dataset, folder: Path) -> None:
         check_characters(labels, NAME, " \t\n\r")
         texts = lines_of_text(split, NAME)
         lines = (
-            " ".join((*(PREFIX + one for one in line), text.lstrip(" \t")))
+            " ".join((*(PREFIX + label for label in line), text.lstrip(" \t")))
             for line, text in zip(labels, texts, strict=True)
         )
         write_lines(folder / f"{name}.ft", lines)

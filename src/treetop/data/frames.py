@@ -21,9 +21,9 @@ def is_frame(data: object) -> bool:
 def read_frames(frame: Any, options: ReadOptions) -> Dataset:
     """Read a frame as the split ``train``, or a dictionary of frames by split."""
     frames = {"train": frame}
-    if isinstance(frame, Mapping) and all(is_frame(one) for one in frame.values()):
-        frames = {SPLIT_ALIASES.get(str(name), str(name)): one for name, one in frame.items()}
-    tables = {name: read_frame(one, options) for name, one in frames.items()}
+    if isinstance(frame, Mapping) and all(is_frame(part) for part in frame.values()):
+        frames = {SPLIT_ALIASES.get(str(name), str(name)): part for name, part in frame.items()}
+    tables = {name: read_frame(part, options) for name, part in frames.items()}
     return dataset_of("frame", tables, options)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -26,17 +27,18 @@ def joined(datasets: Sequence[Dataset], sources: Sequence[Path]) -> Dataset:
     every = dict.fromkeys(name for dataset in datasets for name in dataset.splits)
     names = [name for name in SPLITS if name in every] + [name for name in every if name not in SPLITS]
     splits = {
-        name: joined_split([one.splits[name] for one in datasets if name in one.splits])
+        name: joined_split([dataset.splits[name] for dataset in datasets if name in dataset.splits])
         for name in names
     }
     first = datasets[0]
-    titles = {uri: title for one in datasets for uri, title in (one.label_titles or {}).items()}
+    files = chain.from_iterable(dataset.reading.files for dataset in datasets)
+    titles = {uri: title for dataset in datasets for uri, title in (dataset.label_titles or {}).items()}
     return replace(
         first,
         format=" + ".join(dict.fromkeys(dataset.format for dataset in datasets)),
         splits=splits,
         label_titles=titles or None,
-        reading=replace(first.reading, files=tuple(f for one in datasets for f in one.reading.files)),
+        reading=replace(first.reading, files=tuple(files)),
     ).same_width()
 
 
@@ -82,13 +84,13 @@ def joined_split(parts: Sequence[Split]) -> Split:
 
     def listed(kind: str) -> Any:
         values = [getattr(part, kind) for part in parts]
-        return None if any(one is None for one in values) else [x for one in values for x in one]
+        return None if any(value is None for value in values) else list(chain.from_iterable(values))
 
     def stacked(kind: str) -> sp.csr_matrix | None:
         values = [getattr(part, kind) for part in parts]
-        if any(one is None for one in values):
+        if any(value is None for value in values):
             return None
-        width = max(one.shape[1] for one in values)
+        width = max(value.shape[1] for value in values)
         wide = [sp.csr_matrix((m.data, m.indices, m.indptr), (m.shape[0], width)) for m in values]
         return sp.csr_matrix(sp.vstack(wide, "csr"))
 

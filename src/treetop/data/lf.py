@@ -102,20 +102,22 @@ def targets(
 ) -> tuple[list[int], list[float]]:
     """Label numbers and relevances of a record."""
     columns = record.get("target_ind")
-    if not isinstance(columns, list) or not all(type(one) is int and one >= 0 for one in columns):
+    if not isinstance(columns, list) or not all(
+        type(column) is int and column >= 0 for column in columns
+    ):
         raise TreetopError(f"{path}:{number}: target_ind must be a list of label numbers")
-    if labels is None and any(one >= LARGEST for one in columns):
+    if labels is None and any(column >= LARGEST for column in columns):
         raise TreetopError(
             f"{path}:{number}: label {max(columns)}: label numbers must be below {LARGEST:,}"
         )
-    if labels is not None and any(one >= labels for one in columns):
+    if labels is not None and any(column >= labels for column in columns):
         raise TreetopError(f"{path}:{number}: label {max(columns)}: lbl.json has {labels:,} labels")
     relevance = record.get("target_rel", [1.0] * len(columns))
     if not isinstance(relevance, list) or len(relevance) != len(columns):
         raise TreetopError(f"{path}:{number}: target_rel must have as many entries as target_ind")
-    if not all(type(one) in (int, float) and abs(one) <= LARGEST_RELEVANCE for one in relevance):
+    if not all(type(value) in (int, float) and abs(value) <= LARGEST_RELEVANCE for value in relevance):
         raise TreetopError(f"{path}:{number}: target_rel must hold numbers")
-    return columns, [float(one) for one in relevance]
+    return columns, [float(value) for value in relevance]
 
 
 def write(dataset: Dataset, folder: Path) -> None:

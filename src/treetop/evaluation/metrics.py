@@ -30,7 +30,7 @@ class Metric:
     heading : str
         Heading of its row in printed tables.
     percent : bool
-        Whether it is a fraction, which is printed in per cent.
+        Whether it is a fraction, which is printed in percent.
     greater_is_better : bool
         If false, `treetop.scorer` negates it.
     every_k : bool
@@ -74,7 +74,7 @@ def register(
     heading : str, default: the name
         Heading of its row in printed tables.
     percent : bool, default=True
-        Whether it is a fraction, which is printed in per cent.
+        Whether it is a fraction, which is printed in percent.
     greater_is_better : bool, default=True
         If false, `treetop.scorer` negates it.
     every_k : bool, default=True

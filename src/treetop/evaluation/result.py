@@ -14,7 +14,7 @@ FREQUENCY_HEADING = ["training documents", "labels", "occurrences", "recall", "p
 class Evaluation(dict[str, Any]):
     """Metrics by name, as returned by `evaluate`: a dict that prints as a table.
 
-    Values are fractions, such as ``result["P@1"] == 0.75``; tables show per cent. ``by_frequency``
+    Values are fractions, such as ``result["P@1"] == 0.75``; tables show percent. ``by_frequency``
     holds recall, precision and F1 at the largest k for labels of each training frequency.
 
     Examples
@@ -25,7 +25,7 @@ class Evaluation(dict[str, Any]):
     >>> result["P@2"]
     0.5
     >>> print(result)  # doctest: +ELLIPSIS
-    2 documents, 3 labels, metrics in per cent
+    2 documents, 3 labels, metrics in percent
     <BLANKLINE>
                   @1      @2
     --------  ------  ------
@@ -56,7 +56,7 @@ class Evaluation(dict[str, Any]):
 
     def title(self) -> str:
         """Return the line above the tables."""
-        return f"{self['documents']:,} documents, {self['labels']:,} labels, metrics in per cent"
+        return f"{self['documents']:,} documents, {self['labels']:,} labels, metrics in percent"
 
     def __repr__(self) -> str:
         if "by_frequency" not in self:
@@ -88,6 +88,6 @@ def compared(result: Mapping[str, Any]) -> dict[str, str]:
 
 
 def shown(key: str, value: float) -> str:
-    """Format the value of a metric: in per cent if it is a fraction."""
+    """Format the value of a metric: in percent if it is a fraction."""
     metric = metrics.METRICS.get(key.partition("@")[0])
     return f"{100 * value:.2f}" if metric is None or metric.percent else f"{value:.2f}"

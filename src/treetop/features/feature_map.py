@@ -60,11 +60,12 @@ class FeatureMap:
         if self.encoder is None:
             return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
-        vectors = self.encoder.open(runtime).embed_texts(texts)
+        vectors = self.encoder.embed(texts, runtime)
         if vectors.shape[1] != self.widths[1]:
+            place = "" if self.encoder.folder is None else f"{self.encoder.folder}: "
             raise TreetopError(
-                f"the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model expects "
-                f"{self.widths[1]:,}: copy the model folder again or train again"
+                f"{place}the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model "
+                f"expects {self.widths[1]:,}: copy the model folder again or train again"
             )
         joined = self.join(self.words.transform(texts, runtime.threads), vectors)
         return joined.blank_marked(texts)

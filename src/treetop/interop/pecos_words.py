@@ -40,7 +40,7 @@ def read_words(folder: Path) -> PecosWords:
             feature, idf, size, spelled = line.split("\t")
             ids = list(map(int, spelled.split()))
             features[int(feature)] = (float(idf), ids)
-            known = all(0 <= one < len(tokens) for one in ids)
+            known = all(0 <= number < len(tokens) for number in ids)
             if not known or not ids or len(ids) != int(size) or not math.isfinite(float(idf)):
                 raise ValueError(line)
         except ValueError:

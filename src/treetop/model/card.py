@@ -85,7 +85,7 @@ def metrics_section(facts: dict[str, Any]) -> str:
     if not figures:
         return ""
     where = facts["metrics"].get("measured_on", "")
-    text = f"\n## Metrics, in per cent\n\n{where}\n\n| metric | value |\n| --- | --- |\n"
+    text = f"\n## Metrics, in percent\n\n{where}\n\n| metric | value |\n| --- | --- |\n"
     text += "".join(f"| {name} | {figure} |\n" for name, figure in figures.items())
     buckets = facts["metrics"].get("by_frequency")
     if not buckets:

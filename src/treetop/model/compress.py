@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -14,8 +13,14 @@ from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.ranking.packing import BYTES, STORAGES, cells_of, largest_within, weights_from
 from treetop.runtime import Runtime
+from treetop.runtime.arrays import stored_bytes
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def size_text(size: int) -> str:
+    """A number of bytes in MB, or in KB if it is less than one MB."""
+    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} KB"
 
 
 def parse_size(text: str) -> int:
@@ -87,19 +92,12 @@ def compress(
 def fixed_bytes(model: Model, folder: Path, storage: str) -> int:
     """Compute the size of the compressed folder without the weights of sparse features."""
     fixed = folder_bytes(folder) - (folder / "ranker.safetensors").stat().st_size
-    fixed -= sum(float32_bytes(path) // 2 for path in (folder / "encoder").glob("*.safetensors"))
+    fixed -= sum(
+        stored_bytes(path).get("F32", 0) // 2 for path in (folder / "encoder").glob("*.safetensors")
+    )
     for ranker in model.rankers:
         weights = ranker.weights
         clusters = weights.child_ptr.size - 1
         fixed += weights.dense.size * BYTES[storage] + weights.biases.nbytes
         fixed += weights.child_ptr.nbytes + weights.level_ptr.nbytes + 16 * clusters + 4096
     return fixed
-
-
-def float32_bytes(path: Path) -> int:
-    """Add up the bytes of the float32 arrays of a safetensors file, which compression halves."""
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    arrays = [entry for name, entry in header.items() if name != "__metadata__"]
-    offsets = [entry["data_offsets"] for entry in arrays if entry["dtype"] == "F32"]
-    return sum(end - start for start, end in offsets)

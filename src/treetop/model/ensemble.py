@@ -125,7 +125,7 @@ class EnsembleModel:
 def union_of(scores: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
     """Return a matrix with a 1 wherever any of the matrices has a score."""
     marks = (
-        sp.csr_matrix((np.ones(one.nnz, np.float32), one.indices, one.indptr), one.shape)
-        for one in scores
+        sp.csr_matrix((np.ones(matrix.nnz, np.float32), matrix.indices, matrix.indptr), matrix.shape)
+        for matrix in scores
     )
     return sp.csr_matrix(sum(marks))

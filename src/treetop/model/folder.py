@@ -19,7 +19,7 @@ from treetop.labels.types import parsed_names
 from treetop.model import layout
 from treetop.model.card import card
 from treetop.model.ensemble import EnsembleModel
-from treetop.model.facts import EnsembleFacts, ModelFacts, read_history
+from treetop.model.facts import EnsembleFacts, ModelFacts, brief, read_history
 from treetop.model.model import OPTIONAL_PARTS, Model
 from treetop.model.predictor import Predictor
 from treetop.ranking.checking import check_weights
@@ -100,7 +100,7 @@ def read_files(folder: Path, home: Path, verify: bool | None, runtime: Runtime) 
     if kind == "ensemble":
         return read_ensemble(folder, home, config, runtime)
     if not isinstance(kind, str) or kind not in PARAMETERS:
-        raise TreetopError(f"{folder}: holds the model {kind!r}, which this treetop does not know")
+        raise TreetopError(f"{folder}: holds the model {brief(kind)}, which this treetop does not know")
     with reading(folder / layout.CONFIG):
         facts = ModelFacts.of(config)
     return read_parts(folder, home, facts, runtime)

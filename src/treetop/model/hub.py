@@ -6,8 +6,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
+from urllib.parse import urlsplit
 
 from treetop.errors import TreetopError
+from treetop.features.encoders.hub import (
+    HubError,
+    HubUnreachableError,
+    hub_errors,
+    time_limit,
+    with_time_limit,
+)
 from treetop.runtime.extras import require
 
 # Files of a model folder: a repository may have others, which are not downloaded.
@@ -38,42 +46,18 @@ class UploadOptions(TypedDict, total=False):
 
 
 def hub_model() -> Any:
-    """Create the class through which huggingface_hub uploads and downloads model folders."""
+    """Create the class through which huggingface_hub uploads model folders."""
     require("Hugging Face Hub methods", "hub")
-    from huggingface_hub import ModelHubMixin, snapshot_download
+    from huggingface_hub import ModelHubMixin
 
     class HubModel(ModelHubMixin, library_name="treetop", pipeline_tag="text-classification"):
-        """A model to upload (`save`), or the `folder` it was downloaded to."""
+        """A model to upload, which `save` writes to a folder."""
 
-        def __init__(self, save: Callable[[Path], None] | None, folder: Path | None = None) -> None:
-            self.save_to, self.folder = save, folder
+        def __init__(self, save: Callable[[Path], None]) -> None:
+            self.save_to = save
 
         def _save_pretrained(self, save_directory: Path) -> None:
-            assert self.save_to is not None
             self.save_to(save_directory)
-
-        @classmethod
-        def _from_pretrained(
-            cls,
-            *,
-            model_id: str,
-            revision: str | None,
-            cache_dir: Any,
-            force_download: bool,
-            local_files_only: bool,
-            token: Any,
-            **_: Any,
-        ) -> HubModel:
-            folder = snapshot_download(
-                model_id,
-                revision=revision,
-                cache_dir=cache_dir,
-                force_download=force_download,
-                local_files_only=local_files_only,
-                token=token,
-                allow_patterns=PATTERNS,
-            )
-            return cls(None, Path(folder))
 
     return HubModel
 
@@ -154,12 +138,46 @@ class HubMixin:
 
 
 def fetch(name: str | Path, **options: Unpack[DownloadOptions]) -> Path:
-    """Download a model from the Hub, unless `name` is a folder, and return its folder."""
+    """Return a folder, or that of a model on the Hub, which is downloaded unless it is in the cache.
+
+    If the Hub cannot be reached, a model in the cache is used as it is.
+    """
     if Path(name).is_dir():
         return Path(name)
-    with model_errors(str(name)):
-        folder: Path = hub_model().from_pretrained(str(name), **options).folder
-        return folder
+    require("Hugging Face Hub methods", "hub")
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    unreachable: HubUnreachableError | None = None
+    try:
+        check_answer(str(name), options)
+    except HubUnreachableError as error:
+        unreachable = error
+        options["local_files_only"] = True
+    except HubError as error:
+        raise TreetopError(f"{name}: {error}") from None
+    try:
+        with model_errors(str(name)):
+            return Path(snapshot_download(str(name), allow_patterns=PATTERNS, **options))
+    except TreetopError as error:
+        if unreachable is not None and isinstance(error.__context__, LocalEntryNotFoundError):
+            raise TreetopError(f"{name}: {unreachable}") from None
+        raise
+
+
+def check_answer(name: str, options: DownloadOptions) -> None:
+    """Raise a `HubError` within seconds if the Hub does not answer; its library retries for minutes."""
+    from huggingface_hub import HfApi, constants
+
+    if options.get("local_files_only") or constants.HF_HUB_OFFLINE:
+        return
+    seconds, host = time_limit(), urlsplit(constants.ENDPOINT).netloc
+    revision, token = options.get("revision"), options.get("token")
+    with hub_errors(f"not a folder, not in the Hub cache, and {host}", seconds):
+        with_time_limit(
+            seconds,
+            lambda: HfApi().model_info(name, revision=revision, token=token, timeout=seconds),
+        )
 
 
 @contextmanager

@@ -64,6 +64,8 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
         if type(version) is not int or not isinstance(config.get("metrics", {}), dict):
             raise TypeError
         sizes = {name: entry_of(name, entry) for name, entry in files.items()}
+    except OSError as error:
+        raise TreetopError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise TreetopError(f"{path}: damaged, or not the config of a treetop model") from None
     if version > VERSION:
@@ -71,11 +73,34 @@ def read_config(folder: Path, verify: bool | None = None) -> dict[str, Any]:
             f"{folder}: made by a newer treetop (format {version}, this one reads {VERSION}): "
             "upgrade treetop"
         )
+    check_entries(folder, files)
     if verify is None:
         verify = sum(size for size, _ in sizes.values()) <= VERIFY_BYTES
     for name, (size, digest) in sizes.items():
         check_file(folder / name, size, digest if verify else None)
     return config
+
+
+def check_entries(folder: Path, listed: Container[str]) -> None:
+    """Raise if a folder holds what is not a plain file, or unlisted files that would be read.
+
+    Links to files are fine: the Hub's cache consists of them.
+    """
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir():
+            if path.is_symlink():
+                raise TreetopError(f"{path}: a link to a folder: copy the folder itself there")
+        elif not path.is_file():
+            raise TreetopError(f"{path}: not a file: copy the model folder again or train again")
+        elif name not in listed and is_read(name):
+            raise TreetopError(f"{path}: {CONFIG} does not list it: delete it or copy the folder again")
+
+
+def is_read(name: str) -> bool:
+    """Whether a file, named by its path in a model folder, may be read as a part of the model."""
+    folder, _, file = name.rpartition("/")
+    return folder.startswith("encoder") if folder else file.endswith((".safetensors", ".txt", ".jsonl"))
 
 
 def entry_of(name: str, entry: dict[str, Any]) -> tuple[int, str]:
@@ -189,7 +214,7 @@ def listed_files(folder: Path) -> set[str] | None:
     """Read which files config.json of a treetop model lists; None if the folder is not a model."""
     try:
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     # A bool is an int to isinstance.
     if not isinstance(config, dict) or type(config.get("treetop")) is not int:

@@ -63,6 +63,11 @@ class Model:
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
 
+    def __repr__(self) -> str:
+        trees = ", ".join(str(ranker.tree) for ranker in self.rankers)
+        sizes = f"{self.classes.size:,} labels, {self.train_documents:,} training documents"
+        return f"<Model {self.kind}: {sizes}, trees {trees}>"
+
     @property
     def widths(self) -> tuple[int, int]:
         """Columns of the sparse and the dense half of the features."""

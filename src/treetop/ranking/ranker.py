@@ -47,6 +47,9 @@ class Ranker:
     weights: Weights
     settings: RankerSettings  # resolved for the depth of the tree
 
+    def __repr__(self) -> str:
+        return f"<Ranker: tree {self.tree}>"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
         _ = self.score, self.beams  # raise if their values by level do not fit the tree
@@ -151,6 +154,11 @@ class Ranker:
         return allowed
 
 
+def step_name(title: str, level: int, depth: int) -> str:
+    """The name of a level's step for the reporter; a flat tree has no levels to speak of."""
+    return f"{title}rankers" + (f", level {level} of {depth}" if depth > 1 else "")
+
+
 def train_ranker(
     X: Features,
     Y: sp.csr_matrix,
@@ -184,7 +192,7 @@ def train_ranker(
             seed=seed + level,
             threads=threads,
             report=report or Reporter(),
-            name=f"{title}ranker, level {level} of {tree.depth}",
+            name=step_name(title, level, tree.depth),
             document_weights=weights,
         )
         if level == tree.depth and head is not None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import math
 import mmap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple, TypeVar
 
@@ -74,22 +75,56 @@ def read_arrays(path: Path) -> Arrays:
 
     The file may be from a stranger: it is an error unless the arrays lie side by side and fill it.
     """
-    try:
-        with path.open("rb") as file:
-            view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        start = 8 + int.from_bytes(view[:8], "little")
-        if start > min(len(view), LONGEST_HEADER):
-            raise ValueError("the length of its header is wrong")
-        header = json.loads(view[8:start])
-        header.pop("__metadata__", None)
+    with naming(path):
+        view, start, header = mapped(path)
         entries = [Entry.of(*item) for item in header.items()]
         check_places(entries, len(view) - start)
         return {entry.name: array_at(view, start, entry) for entry in entries}
+
+
+def stored_bytes(path: Path) -> dict[str, int]:
+    """Return how many bytes a safetensors file has of each type of values, by its name in the file."""
+    with naming(path):
+        view, start, header = mapped(path)
+        sizes: dict[str, int] = {}
+        for entry in header.values():
+            first, end = entry["data_offsets"]
+            sizes[entry["dtype"]] = sizes.get(entry["dtype"], 0) + end - first
+        if sum(sizes.values()) != len(view) - start:
+            raise ValueError("its arrays do not fill it")
+        return sizes
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Turn errors in reading a safetensors file into one line with its path."""
+    try:
+        yield
     except OSError as error:
         raise TreetopError(f"{path}: cannot be read ({error.strerror or error})") from None
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200]
         raise TreetopError(f"{path}: not a readable safetensors file ({reason})") from None
+
+
+def mapped(path: Path) -> tuple[mmap.mmap, int, dict[str, Any]]:
+    """Return a safetensors file mapped into memory, where its values begin, and its header."""
+    with path.open("rb") as file:
+        view = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    start = 8 + int.from_bytes(view[:8], "little")
+    if start > min(len(view), LONGEST_HEADER):
+        raise ValueError("the length of its header is wrong")
+    header = json.loads(view[8:start], object_pairs_hook=distinct)
+    header.pop("__metadata__", None)
+    return view, start, header
+
+
+def distinct(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON; raise if it has a name twice: readers would differ in their choice."""
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        raise ValueError("its header has a name twice")
+    return names
 
 
 class Entry(NamedTuple):

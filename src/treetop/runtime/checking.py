@@ -131,8 +131,8 @@ def check_stretches(stretches: list[Stretch], threads: int) -> None:
         faults = parallel.run(work, parts, threads)
     else:
         faults = [work(part, np.zeros(1, np.uint8)) for part in parts]
-    for one in filter(None, faults):
-        raise TreetopError(one)
+    for message in filter(None, faults):
+        raise TreetopError(message)
 
 
 def fault(stretch: Stretch) -> str | None:

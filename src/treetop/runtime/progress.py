@@ -83,7 +83,7 @@ class LineReporter(NotesReporter):
         if self._total and now - self._written >= INTERIM_SECONDS:
             self._written = now
             left = (now - self._started) * (self._total - self._done) / self._done
-            self._write(f"{100 * self._done / self._total:.0f} % done, about {duration(left)} left")
+            self._write(f"{100 * self._done / self._total:.0f}% done, about {duration(left)} left")
 
     def _write(self, text: str) -> None:
         self.note(", ".join(filter(None, (f"{self._name}: {text}", self._figures))))

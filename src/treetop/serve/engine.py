@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.errors import TreetopError
 from treetop.explain.explaining import explain
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
@@ -43,7 +44,10 @@ class Served:
     """A loaded model, and what is derived from it."""
 
     def __init__(self, folder: Path, runtime: Runtime) -> None:
-        self.version = version_of(folder)
+        try:
+            self.version = version_of(folder)
+        except OSError as error:
+            raise TreetopError(f"{folder}: holds no model to serve ({error.strerror})") from None
         self.model = read_model(folder, runtime=runtime)
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name

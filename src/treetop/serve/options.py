@@ -37,14 +37,17 @@ class ServiceOptions:
     port: int = documented(8000, "Port to listen on; 0 picks a free one.", at_least=0, below=65536)
     uds: Path | None = documented(None, "Listen on this Unix domain socket instead of a port.")
     root_path: str = documented(
-        "", "Path below which a proxy publishes the server, such as /tags.", parse=check_root_path
+        "",
+        "Path below which a proxy publishes the server, such as /tags.",
+        metavar="PATH",
+        parse=check_root_path,
     )
     tls_cert: Path | None = documented(None, "PEM file with the certificate chain, to serve HTTPS.")
     tls_key: Path | None = documented(None, "PEM file with the certificate's private key.")
     workers: int | None = documented(
-        None, "Number of processes. Default: one per core, at most 4 with an encoder.", at_least=1
+        None, "Number of processes; by default one per core, with an encoder at most 4.", at_least=1
     )
-    device: str | None = documented(None, "Device of the encoder: cpu, cuda, cuda:1, mps.")
+    device: str | None = documented(None, "Device of the encoder: cpu, cuda, cuda:1 or mps.")
     token: str | None = documented(
         None,
         "Require this token from clients, as Authorization: Bearer TOKEN.",
@@ -53,15 +56,16 @@ class ServiceOptions:
     )
     feedback: Path | None = documented(None, "JSONL file to save accepted and rejected labels to.")
     allow_origin: tuple[str, ...] = documented(
-        (), "Origin of another website that may call the API (CORS); repeatable."
+        (), "Origin of another website that may call the API (CORS).", metavar="ORIGIN"
     )
     allow_host: tuple[str, ...] = documented(
         (),
-        "Host name of this server besides localhost and IP addresses; repeatable. Required without a "
-        "token, against DNS rebinding; * allows all.",
+        "Another name of this server, besides localhost and IP addresses; * allows any. Without a "
+        "token, requests for other names are rejected, as a protection against DNS rebinding.",
+        metavar="HOST",
     )
     batch: int | None = documented(
-        None, "Maximum number of texts per batch. Default: 64, or 16 with an encoder.", at_least=1
+        None, "Maximum number of texts per batch; by default 64, with an encoder 16.", at_least=1
     )
     batch_wait: float = documented(
         0.0, "Milliseconds to wait for further texts before a batch is started.", at_least=0
@@ -77,7 +81,7 @@ class ServiceOptions:
     timeout: float = documented(30.0, "Maximum duration of a request in seconds.", at_least=0.1)
     reload_timeout: float = documented(
         300.0,
-        "Seconds after which a new model that is not ready is given up.",
+        "Seconds after which the server gives up on a new model that is not ready.",
         at_least=0.1,
     )
     access_log: bool = documented(False, "Log every request.")

@@ -181,14 +181,18 @@ class Supervisor:
         del self.sockets[count:]
         return self.current.report
 
+    def generations(self) -> list[Started]:
+        """The current generation, the one that is being tried, and those that are ending."""
+        named = [self.current, self.next, *self.retired]
+        return [generation for generation in named if generation is not None]
+
     def reap(self) -> None:
         """Note which generations have ended; the current one will be replaced."""
-        known = [one for one in (self.current, self.next, *self.retired) if one is not None]
         for process, status in exited():
-            for one in known:
-                if one.process == process:
-                    one.ending = ending_of(status)
-        self.retired = [one for one in self.retired if not one.ending]
+            for generation in self.generations():
+                if generation.process == process:
+                    generation.ending = ending_of(status)
+        self.retired = [generation for generation in self.retired if not generation.ending]
         if self.current is not None and self.current.ending:
             log.error("The workers' parent ended (%s), restarting", self.current.ending)
             self.current = None
@@ -198,10 +202,11 @@ class Supervisor:
         log.info("Shutting down")
         for listener in self.sockets:
             listener.close()
-        running = [one for one in (self.current, self.next, *self.retired) if one and not one.ending]
-        for one in running:
-            send(one.process, signal.SIGTERM)
-        deadline, left = time.monotonic() + self.stop_seconds, {one.process for one in running}
+        running = [generation for generation in self.generations() if not generation.ending]
+        for generation in running:
+            send(generation.process, signal.SIGTERM)
+        deadline = time.monotonic() + self.stop_seconds
+        left = {generation.process for generation in running}
         while left and time.monotonic() < deadline:
             self.signals.wait(0.2)
             left -= {process for process, _ in exited()}

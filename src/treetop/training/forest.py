@@ -47,6 +47,7 @@ def train_forest(
     count, threads = settings.trees, runtime.thread_count
     if tree is not None:
         count = min(count, max(1, len(views)))  # further trees would be identical
+    kind = "model" if tree is not None and tree.depth == 1 else "tree"
     in_parallel = threads >= THREADS_PER_TREE * count
     shared_Z = None
     if tree is None and not views:
@@ -56,7 +57,7 @@ def train_forest(
     def train(number: int, _: np.ndarray) -> Ranker:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
-        title = f"tree {number + 1} of {count}, " if count > 1 else ""
+        title = f"{kind} {number + 1} of {count}, " if count > 1 else ""
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
         own_tree, Z = tree, shared_Z

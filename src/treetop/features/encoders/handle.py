@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
 
+import numpy as np
+
+from treetop.errors import TreetopError
 from treetop.features.encoders.halving import halve
-from treetop.features.encoders.opening import TextEncoder, open_encoder
+from treetop.features.encoders.opening import TextEncoder, is_exported, is_word_vectors, open_encoder
+from treetop.features.encoders.untrusted import check_encoder, errors_in_one_line
 from treetop.runtime import Runtime
 from treetop.runtime.pinned import read_pinned
 
@@ -50,19 +54,37 @@ class EncoderHandle:
         with self._opening:
             if key in self._open:
                 return self._open[key]
-            encoder = self._read(
-                lambda folder: open_encoder(
-                    str(folder),
-                    runtime,
-                    pooling=self.pooling,
-                    max_length=self.max_length,
-                    dropout=self.dropout,
-                    to_learn=False,
-                )
-            )
+            encoder = self._read(lambda folder: self._opened(folder, runtime))
             self._open.clear()  # memory holds one encoder at a time
             self._open[key] = encoder
             return encoder
+
+    def embed(self, texts: Sequence[str], runtime: Runtime) -> np.ndarray:
+        """Φ_dnn of texts: float32, texts x width."""
+        encoder = self.open(runtime)
+        if self.folder is None:
+            return encoder.embed_texts(texts)
+        with errors_in_one_line(self.folder):
+            vectors = encoder.embed_texts(texts)
+            if not np.isfinite(vectors).all():
+                raise TreetopError("the encoder makes NaN or infinity: copy the model folder again")
+            return vectors
+
+    def _opened(self, folder: Path, runtime: Runtime) -> TextEncoder:
+        """Open the encoder in a folder, which may be from a stranger."""
+        if not folder.is_dir():
+            raise TreetopError(f"{folder}: missing: copy the whole model folder or train again")
+        with errors_in_one_line(folder):
+            if not is_word_vectors(str(folder)) and not is_exported(str(folder)):
+                check_encoder(folder)
+            return open_encoder(
+                str(folder),
+                runtime,
+                pooling=self.pooling,
+                max_length=self.max_length,
+                dropout=self.dropout,
+                to_learn=False,
+            )
 
     def save(self, folder: Path, half: bool) -> None:
         """Write the encoder to a new folder, with float16 instead of float32 weights if `half`."""

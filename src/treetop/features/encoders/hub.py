@@ -25,7 +25,11 @@ TEXT_FILES = (".json", ".txt", ".model", ".codes")
 
 
 class HubError(Exception):
-    """Why an encoder cannot be fetched from the Hub, in words that complete an error message."""
+    """Why something cannot be fetched from the Hub, in words that complete an error message."""
+
+
+class HubUnreachableError(HubError):
+    """There is no network, or no answer in time."""
 
 
 def is_complete(folder: Path) -> bool:
@@ -183,7 +187,7 @@ def hub_errors(subject: str, seconds: float) -> Iterator[None]:
             reason = f"did not answer within {seconds:g} s ({TIME_LIMIT_VARIABLE} sets the limit)"
         else:
             reason = f"cannot be reached ({short_reason(error)})"
-        raise HubError(f"{subject} {reason}") from None
+        raise HubUnreachableError(f"{subject} {reason}") from None
 
 
 def short_reason(error: BaseException) -> str:

@@ -14,6 +14,9 @@ from transformers import AutoTokenizer
 from treetop.errors import TreetopError
 from treetop.features.encoders.hub import short_reason
 
+# With `trust_remote_code` unset, the library would ask on the terminal whether to run code.
+LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+
 
 @contextmanager
 def quiet() -> Iterator[None]:
@@ -53,12 +56,9 @@ def brings_code(folder: Path) -> bool:
 
 
 def load_tokenizer(name: str, folder: Path) -> Any:
-    """The tokenizer of an encoder; it has a padding token. `name` is for error messages.
-
-    With `trust_remote_code` unset, the library would ask on the terminal whether to run code.
-    """
+    """The tokenizer of an encoder; it has a padding token. `name` is for error messages."""
     with explaining(name, folder):
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise TreetopError(f"encoder {name!r}: its tokenizer is missing from {folder}")
     if tokenizer.pad_token_id is None:

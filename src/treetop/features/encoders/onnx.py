@@ -13,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from treetop.errors import TreetopError
 from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
 
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
+# The facts, and the least that each may be.
+LEAST = {"width": 1, "longest": 1, "padding": 0}
 TOKENS_PER_BATCH = 1 << 12
 # Fields of an ONNX file in which exporters leave stack traces, with paths of the exporting machine.
 DEBUGGING_FIELDS = ("metadata_props", "doc_string")
@@ -39,10 +42,10 @@ class OnnxEncoder:
 
     def __init__(self, folder: Path, max_length: int) -> None:
         onnxruntime = require("models exported to ONNX", "onnx")
-        facts = json.loads((folder / FACTS).read_text("utf-8"))
-        self.folder, self.width = folder, int(facts["width"])
-        self.max_length = min(max_length, int(facts["longest"]))
-        self.tokenizer = Tokenizer(folder / TOKENIZER, int(facts["padding"]))
+        facts = read_facts(folder / FACTS)
+        self.folder, self.width = folder, facts["width"]
+        self.max_length = min(max_length, facts["longest"])
+        self.tokenizer = Tokenizer(folder / TOKENIZER, facts["padding"])
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]
@@ -56,7 +59,10 @@ class OnnxEncoder:
         tokens = token_ids_of(self.tokenizer, texts, self.max_length)
         vectors = np.empty((tokens.rows, self.width), np.float32)
         for rows in by_length(tokens.lengths, TOKENS_PER_BATCH):
-            vectors[rows] = self.session.run(None, self.inputs(tokens, rows))[0]
+            found = self.session.run(None, self.inputs(tokens, rows))[0]
+            if getattr(found, "shape", None) != (rows.size, self.width):
+                raise TreetopError(f"{MODEL} does not make vectors of {self.width:,} numbers")
+            vectors[rows] = found
             if advance:
                 advance()
         return vectors
@@ -72,6 +78,20 @@ class OnnxEncoder:
     def save(self, folder: Path) -> None:
         """Copy the exported files to a new folder."""
         shutil.copytree(self.folder, folder)
+
+
+def read_facts(path: Path) -> dict[str, int]:
+    """Read what a model needs besides the ONNX file; it may be from a stranger."""
+    try:
+        facts = json.loads(path.read_text("utf-8"))
+        chosen = {name: facts[name] for name in LEAST}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        chosen = {}
+    if not chosen or not all(
+        type(value) is int and LEAST[name] <= value < 2**31 for name, value in chosen.items()
+    ):
+        raise TreetopError(f"{path}: missing or damaged: copy the model folder again or train again")
+    return chosen
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import float32, manual_seed, nn, random
+from torch import device, float32, manual_seed, nn, random
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -14,7 +14,8 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.library import explaining
+from treetop.features.encoders.library import LOCAL, explaining
+from treetop.features.encoders.untrusted import check_size
 
 # The names that architectures give to their dropout rates.
 DROPOUTS = (
@@ -32,18 +33,22 @@ DROPOUTS = (
 def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     """The model in `folder`, in float32 and with this dropout; `name` is for error messages."""
     with explaining(name, folder):
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
+        config = AutoConfig.from_pretrained(folder, **LOCAL)
     check_is_encoder(name, config)
-    for name in DROPOUTS:
-        if isinstance(getattr(config, name, None), float | int):
-            setattr(config, name, dropout)
+    for rate in DROPOUTS:
+        if isinstance(getattr(config, rate, None), float | int):
+            setattr(config, rate, dropout)
     loader: Any = AutoModel
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
         loader = AutoModelForTextEncoding  # without the decoder of the T5 family
+    with explaining(name, folder), device("meta"):
+        described = loader.from_config(config)
+    tensors = (*described.parameters(), *described.buffers())
+    check_size(folder, sum(tensor.numel() for tensor in tensors))
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
     with explaining(name, folder), random.fork_rng(devices=[]):
         manual_seed(0)
-        model = loader.from_pretrained(folder, config=config, dtype=float32, trust_remote_code=False)
+        model = loader.from_pretrained(folder, config=config, dtype=float32, **LOCAL)
     model.config._name_or_path = ""  # or the saved model would contain a path of this machine
     return use_fused_attention(model)
 

@@ -52,6 +52,8 @@ class Encoder(nn.Module):
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {name!r} has no pooler: choose mean, cls or last pooling")
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
+        if self.max_length < 1:
+            raise TreetopError(f"encoder {name!r}: its longest input is {self.max_length} tokens")
         self.compute = torch.float32  # dtype of inference
         self._copy: list[Any] = []  # the model in that dtype, if its weights have another one
         self._replay: tuple[Any, Replay] | None = None
@@ -100,6 +102,7 @@ class Encoder(nn.Module):
         was_training = self.training
         if was_training:
             self.eval()
+        self.check_ids(tokens.ids)
         model, device = self.for_inference(), next(self.parameters()).device
         one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
         if one_text_on_gpu and model.config.model_type in RECORDABLE:
@@ -123,6 +126,12 @@ class Encoder(nn.Module):
         if was_training:
             self.train()
         return vectors.cpu().numpy()
+
+    def check_ids(self, ids: np.ndarray) -> None:
+        """Raise unless the model has a vector for each token: a GPU that misses one is lost."""
+        known = int(self.model.get_input_embeddings().num_embeddings)
+        if max(ids.max(initial=0), self.tokenizer.pad_token_id or 0) >= known:
+            raise TreetopError(f"the tokenizer has tokens beyond the {known:,} that its model knows")
 
     def replay(self, model: Any, device: torch.device) -> Replay:
         """The recorded kernels that encode one text at a time on a GPU."""

@@ -12,11 +12,13 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import read_arrays, write_arrays
+from treetop.runtime.checking import Column, check_arrays, reading
 
 VECTORS_FILE = "vectors.safetensors"
 WORDS_FILE = "words.txt"
 WORD = re.compile(r"\w+|[^\w\s]")
 FASTTEXT_MAGIC = 793_712_314
+SAVED = {"vectors": Column("float32 float16", ("words", "width"))}
 
 
 class WordVectors:
@@ -58,8 +60,7 @@ class WordVectors:
     def load(cls, path: Path) -> WordVectors:
         """Read a file in any of the formats, detected by its content, or a folder written by `save`."""
         if (path / VECTORS_FILE).is_file():
-            words = (path / WORDS_FILE).read_bytes().decode("utf-8").split("\n")[:-1]
-            return cls(words, read_arrays(path / VECTORS_FILE)["vectors"])
+            return cls(*read_saved(path))
         with path.open("rb") as file:
             if int.from_bytes(file.read(4), "little") == FASTTEXT_MAGIC:
                 from treetop.features.encoders.fasttext import read_fasttext
@@ -74,6 +75,19 @@ class WordVectors:
             else:
                 file.seek(0)
             return cls(*read_text_vectors(path, file))
+
+
+def read_saved(folder: Path) -> tuple[list[str], np.ndarray]:
+    """Words and vectors of a folder written by `save`, which may be from a stranger."""
+    try:
+        words = (folder / WORDS_FILE).read_bytes().decode("utf-8").split("\n")[:-1]
+    except (OSError, UnicodeDecodeError):
+        raise TreetopError(
+            f"{folder / WORDS_FILE}: missing or not UTF-8: copy the folder again"
+        ) from None
+    with reading(folder / VECTORS_FILE):
+        arrays = check_arrays(read_arrays(folder / VECTORS_FILE), SAVED, {"words": len(words)})
+    return words, arrays["vectors"]
 
 
 def is_binary(file: IO[bytes], width: int) -> bool:

@@ -19,16 +19,25 @@ function sum(reason) {
   const largest = Math.max(...rows.map(([, value]) => Math.abs(value)), Math.abs(reason.raw_score));
   const table = make("table", "sum");
   table.append(make("caption", "", "Why this score"));
-  for (const [name, value] of [...rows, ["Raw score", reason.raw_score]]) {
+  const shown = roundedParts(rows.map(([, value]) => value), reason.raw_score);
+  for (const [row, [name, value]] of [...rows, ["Raw score", reason.raw_score]].entries()) {
     const heading = make("th", "", name);
     heading.scope = "row";
     const bar = make("i", value < 0 ? "minus" : "plus");
     bar.style.width = `${largest ? (50 * Math.abs(value)) / largest : 0}%`;
-    table.append(make("tr", name === "Raw score" ? "total" : "", "", heading, make("td", "", signed(value)), make("td", "balance", "", bar)));
+    table.append(make("tr", name === "Raw score" ? "total" : "", "", heading, make("td", "", signed(shown[row] ?? value)), make("td", "balance", "", bar)));
   }
   const box = make("div", "", "", table);
   box.append(make("p", "quiet", formula(reason)));
   return box;
+}
+
+// Values with two decimals that add up to the total with two decimals: what rounding leaves over goes to the largest.
+function roundedParts(values, total) {
+  const cents = values.map((value) => Math.round(100 * value));
+  const sizes = values.map(Math.abs);
+  cents[sizes.indexOf(Math.max(...sizes))] += Math.round(100 * total) - cents.reduce((one, other) => one + other, 0);
+  return cents.map((cent) => cent / 100);
 }
 
 // How the score follows from the raw scores.

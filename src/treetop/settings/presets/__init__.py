@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from functools import cache
 from pathlib import Path
@@ -35,6 +36,9 @@ def read_preset(name: str) -> dict[str, Any]:
     """Read a built-in preset by name, or a user's own JSON file by path."""
     path = FOLDER / f"{name}.json" if name in names() else Path(name)
     if path.suffix != ".json" or not path.is_file():
+        near = difflib.get_close_matches(name.lower().replace("_", "-"), names(), 1, 0.7)
+        if near:
+            raise TreetopError(f"unknown preset {name!r}: did you mean {near[0]!r}?")
         raise TreetopError(
             f"unknown preset {name!r}: choose one of {', '.join(names())}, or give a .json file"
         )
