@@ -78,6 +78,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_reliability.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
+	$(BIN)/python docs/generate_presets.py
 	$(BIN)/python docs/generate_commands.py
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/blocks.py

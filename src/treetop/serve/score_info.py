@@ -20,7 +20,7 @@ def score_info(model: Predictor) -> dict[str, Any]:
     """Name, minimum, maximum and description of the scores that a model returns."""
     if isinstance(model, EnsembleModel) and model.combine != "average":
         return info("score", 0.0, 1.0, f"{COMBINED[model.combine]} Not a calibrated probability.")
-    transforms = sorted(set(transforms_of(model)))
+    transforms = sorted(set(transforms_of(model)))  # of the labels' level
     names = " and ".join(transforms)
     if transforms == ["identity"]:
         return info("raw score", None, None, "The raw score of the linear ranker, unbounded.")
@@ -44,4 +44,4 @@ def transforms_of(model: Predictor) -> Iterator[str]:
             yield from transforms_of(member)
     else:
         for ranker in cast(Model, model).rankers:
-            yield ranker.settings.score_transform
+            yield ranker.settings.at(ranker.tree.depth, ranker.tree.depth).score_transform
