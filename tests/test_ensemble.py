@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.errors import TreetopError
-from treetop.ranking.combining import best_of, combined, ranked_labels, worth
+from treetop.ranking.combining import COMBINE, best_of, combined, ranked_labels, restricted, worth
 
 TEXTS = ["red apple", "green pear", "red cherry", "green grass", "blue sky"] * 4
 LABELS = [["red", "fruit"], ["green", "fruit"], ["red", "fruit"], ["green"], ["blue"]] * 4
@@ -33,6 +33,68 @@ def test_weighted_mean_on_a_hand_computed_example():
     scores = combined([a, b], [1, 3], "average", 2)
     np.testing.assert_array_equal(scores.indices, [1, 0])
     np.testing.assert_allclose(scores.data, [0.5, 0.3], rtol=1e-6)
+
+
+def test_linear_ranks_on_a_hand_computed_example():
+    """100 labels or more: 100, 99, … as PECOS does with lists of 100; 0 for what is not listed."""
+    a = sp.csr_matrix(([9.0, 8.0, 1.0], [7, 3, 5], [0, 3]), shape=(1, 200))
+    b = sp.csr_matrix(([0.5, 0.4], [3, 9], [0, 2]), shape=(1, 200))
+    assert worth(a, "linear-rank").toarray()[0, [7, 3, 5]].tolist() == [100, 99, 98]
+    scores = combined([a, b], [1, 1], "linear-rank", 4)
+    assert scores.indices.tolist() == [3, 7, 9, 5]
+    assert scores.data.tolist() == [(99 + 100) / 2, 100 / 2, 99 / 2, 98 / 2]
+    few = sp.csr_matrix(([0.5, 0.4], [1, 0], [0, 2]), shape=(1, 3))  # 3 labels: 3, 2, 1
+    assert worth(few, "linear-rank").toarray().tolist() == [[2, 3, 0]]
+
+
+def rank_average_of_pecos(*lists):
+    """libpecos 1.2.8: `CsrEnsembler.rank_average` in a few lines."""
+    longest = max(np.diff(one.indptr).max() for one in lists)
+    total = np.zeros(lists[0].shape)
+    for one in lists:
+        for row in range(one.shape[0]):
+            labels = one.indices[one.indptr[row] : one.indptr[row + 1]]
+            total[row, labels] += longest - np.arange(labels.size)
+    return total / len(lists)
+
+
+def test_linear_ranks_are_those_of_pecos(members):
+    lists = [member.predict_scores(TEXTS, 100) for member in members]
+    ours = treetop.Ensemble(members, "linear-rank").predict_scores(TEXTS, 5).toarray()
+    np.testing.assert_allclose(ours, rank_average_of_pecos(*lists), rtol=1e-6)
+
+
+def test_raw_scores_of_the_members_are_combined(members):
+    """They are the members' scores without a transform, from models that differ in nothing else."""
+    raw = []
+    for member in members:
+        settings = {**member.get_params(), "score_transform": "identity", "flat_labels": 100}
+        raw.append(treetop.XRLinear(**settings).fit(TEXTS, LABELS))
+    every = [member.predict_scores(TEXTS, 5).toarray() for member in raw]
+    scores = treetop.Ensemble(members, "raw-average").predict_scores(TEXTS, 5)
+    np.testing.assert_allclose(scores.toarray(), np.mean(every, axis=0), atol=1e-6)
+    assert (scores.data < 0).any()
+    sigmoids = treetop.Ensemble(members, "raw-sigmoid").predict_scores(TEXTS, 5)
+    expected = np.mean([1 / (1 + np.exp(-one)) for one in every], axis=0)
+    np.testing.assert_allclose(sigmoids.toarray(), expected, atol=1e-6)
+    ranks = treetop.Ensemble(members, "raw-linear-rank").predict_scores(TEXTS, 5)
+    lists = [member.predict_scores(TEXTS, 100) for member in raw]
+    np.testing.assert_allclose(ranks.toarray(), rank_average_of_pecos(*lists), rtol=1e-6)
+
+
+def test_an_ensemble_of_ensembles_has_no_raw_scores(members):
+    inner = treetop.Ensemble(members[:2])
+    with pytest.raises(TreetopError, match="'raw-rank', but a member is an ensemble, which has no raw"):
+        treetop.Ensemble([inner, members[2]], "raw-rank")
+
+
+def test_only_listed_scores_are_kept():
+    scores = sp.csr_matrix(([3.0, 0.0, 1.0, 5.0], [2, 0, 1, 0], [0, 3, 4]), shape=(2, 3))
+    listed = sp.csr_matrix(([1.0, 1.0], [0, 1], [0, 2, 2]), shape=(2, 3))
+    kept = restricted(scores, listed)
+    assert kept.indices.tolist() == [0, 1]
+    assert kept.data.tolist() == [0.0, 1.0]
+    assert kept.indptr.tolist() == [0, 2, 2]
 
 
 def test_a_missing_score_is_not_zero():
@@ -62,7 +124,7 @@ def test_ties_go_to_the_lower_label_and_short_rows_are_padded():
     assert ranked_labels(scores, 2).tolist() == [[2, 0], [2, -1]]
 
 
-@pytest.mark.parametrize("combine", ["average", "rank", "sigmoid", "softmax"])
+@pytest.mark.parametrize("combine", COMBINE)
 def test_a_loaded_ensemble_predicts_the_same(members, tmp_path, combine):
     ensemble = treetop.Ensemble(members, combine)
     ensemble.save(tmp_path / "model")

@@ -164,7 +164,7 @@ train notes -o new
 evaluate mymodel mydata --split validation
     treetop: the data has no split validation: choose one of train, test with --split
 evaluate mymodel mydata --propensity amzon
-    treetop: unknown propensity preset 'amzon': choose one of wikipedia, amazon, default
+    treetop: unknown propensity preset 'amzon': choose one of wikipedia, amazon, default, or the name of a data set, such as amazon-670k
 data convert mydata new --to jsnl
     treetop: unknown format 'jsnl': choose one of …jsonl…
 data convert mydata new.csv
@@ -237,7 +237,7 @@ train mydata -o new --ensemble --preset eurlex-4k --encoder minilm
 train mydata -o new --ensemble --preset fast
     treetop: preset 'fast' names no ensemble: specify its members with --member
 train mydata -o new --combine mean
-    treetop: --combine mean: choose one of average, rank, sigmoid, softmax
+    treetop: --combine mean: choose one of average, rank, linear-rank, sigmoid, softmax, or of the raw scores, such as raw-average
 compress mymodel -o new --max-size big
     treetop: size 'big' is not understood: write it as 200MB or 1.5GB
 compress mymodel -o new --max-size 1KB

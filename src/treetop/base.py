@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.given import with_features
 from treetop.model.predictions import Predictions, check_threshold, named_predictions
 from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 class PredictKeywords(TypedDict, total=False):
     """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
 
+    features: Any
     beam: int | None
     allow: Iterable[Any] | None
     candidates: sp.csr_matrix | None
@@ -56,8 +58,8 @@ class FittedMixin(SavingMixin):
             Minimum score of a label: of the best `k` labels, those that reach it are predicted. A
             document may have none.
         **options
-            Keyword arguments of `predict_scores`: ``beam``, ``allow``, ``candidates``, ``threads``,
-            ``runtime``.
+            Keyword arguments of `predict_scores`: ``features``, ``beam``, ``allow``, ``candidates``,
+            ``threads``, ``runtime``.
 
         Returns
         -------
@@ -87,6 +89,7 @@ class FittedMixin(SavingMixin):
         X: Any,
         k: int = 100,
         *,
+        features: Any = None,
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
@@ -101,6 +104,9 @@ class FittedMixin(SavingMixin):
             N documents.
         k : int, default=100
             Number of labels per document.
+        features : matrix of shape (N, d), optional
+            Ready features of the texts `X`, for a model that was trained with them (see `fit`). In an
+            ensemble each member takes what it was trained on.
         beam : int, optional
             Number of nodes followed at each level of the label tree. A larger beam is slower and more
             accurate. By default that of the model.
@@ -130,8 +136,8 @@ class FittedMixin(SavingMixin):
         """
         model, place = self._fitted(), self._place(runtime, threads)
         check_limits(k, beam)
-        X = model.features(X, place)
-        return model.scores_from(X, k, place, beam=beam, allow=allow, candidates=candidates)
+        computed = model.features(self._documents(X, features), place)
+        return model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
 
     @overload
     def explain(
@@ -139,6 +145,7 @@ class FittedMixin(SavingMixin):
         text: Any,
         label: str | float,
         *,
+        features: Any = ...,
         k: int = ...,
         words: int = ...,
         neighbours: int = ...,
@@ -150,6 +157,7 @@ class FittedMixin(SavingMixin):
         text: Any,
         label: Sequence[Any] | None = ...,
         *,
+        features: Any = ...,
         k: int = ...,
         words: int = ...,
         neighbours: int = ...,
@@ -160,6 +168,7 @@ class FittedMixin(SavingMixin):
         text: Any,
         label: Any = None,
         *,
+        features: Any = None,
         k: int = 5,
         words: int = 20,
         neighbours: int = 3,
@@ -173,6 +182,8 @@ class FittedMixin(SavingMixin):
             One document.
         label : name or list of names, optional
             Labels to explain; by default the best `k`.
+        features : matrix of one row, optional
+            Ready features of the text, for a model that was trained with them.
         k : int, default=5
             Number of labels to explain if `label` is not given.
         words : int, default=20
@@ -201,9 +212,10 @@ class FittedMixin(SavingMixin):
         # Imported on use: a process that only predicts starts faster.
         from treetop.explain.explaining import explain
 
+        given = text if features is None else self._documents([text], features)
         explanations = explain(
             model,
-            text,
+            given,
             [label] if single else label,
             self._place(runtime),
             k=k,
@@ -219,6 +231,8 @@ class FittedMixin(SavingMixin):
         k: int | Sequence[int] = (1, 3, 5),
         *,
         columns: Any = None,
+        propensity: str | tuple[float, float] = "default",
+        also: Iterable[str] = (),
         **options: Unpack[PredictKeywords],
     ) -> Evaluation:
         """Compute every registered metric on documents with known labels.
@@ -235,6 +249,10 @@ class FittedMixin(SavingMixin):
         columns : iterable of names, optional
             Names of the columns if `y` is a matrix whose columns are not `classes_`. A table has its
             own.
+        propensity : str or (float, float), default="default"
+            Constants of PSP and PSnDCG, see `treetop.metrics.evaluate`.
+        also : iterable of str, default=()
+            Metrics that are computed on request only, such as ``"PSP_raw"``.
         **options
             Keyword arguments of `predict_scores`.
 
@@ -255,14 +273,17 @@ class FittedMixin(SavingMixin):
 
         deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
         scores = self.predict_scores(X, deepest, **options)
-        return metrics.evaluate(y, scores, k, columns=columns, **metrics.known_labels(self))
+        known = metrics.known_labels(self)
+        return metrics.evaluate(
+            y, scores, k, columns=columns, propensity=propensity, also=also, **known
+        )
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, *, features: Any = None) -> float:
         """Compute P@1, the fraction of documents whose best label is true.
 
         Parameters
         ----------
-        X, y
+        X, y, features
             As for `evaluate`.
 
         Returns
@@ -270,7 +291,16 @@ class FittedMixin(SavingMixin):
         float
             P@1 of `evaluate`. For other metrics see `treetop.scorer`.
         """
-        return float(self.evaluate(X, y)["P@1"])
+        return float(self.evaluate(X, y, features=features)["P@1"])
+
+    def _documents(self, X: Any, features: Any) -> Any:
+        """The documents of a call, with their ready features if there are any."""
+        if features is not None and not self._fitted().needs_features:
+            raise TreetopError(
+                "this model computes its features from the texts: leave out features=, or train it "
+                "with features="
+            )
+        return with_features(X, features)
 
     def _own_runtime(self) -> Runtime:
         """The runtime of calls that do not give one."""

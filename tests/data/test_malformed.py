@@ -106,10 +106,6 @@ CASES = {
         ),
         ({"train.libsvm": ""}, "train.libsvm: empty file"),
         ({"train.libsvm.xz": b"none"}, "train.libsvm.xz: damaged after line 0"),
-        (
-            {"train.libsvm": "1 2:3\n", "labels.txt": "a\na\n"},
-            "labels.txt:2: the label name 'a' is also on line 1",
-        ),
         ({"train.libsvm": "3 2:3\n", "labels.txt": "a\n"}, "labels.txt: 1 label names for 4 labels"),
     ],
     "fasttext": [

@@ -163,10 +163,20 @@ def test_label_names_that_would_shift_columns_are_an_error(tmp_path):
     for form in ("libsvm", "xmlrepo", "xmlrepo-split", "pecos"):
         with pytest.raises(TreetopError, match="cannot store the label"):
             convert(data, tmp_path / form, form)
-    write(tmp_path / "p", {"X.trn.txt": "a\n", "output-items.txt": "q\nq\n"})
-    sp.save_npz(tmp_path / "p" / "Y.trn.npz", sp.csr_matrix([[1.0, 0.0]]))
-    with pytest.raises(TreetopError, match="the label name 'q' is also on line 1"):
-        open_data(tmp_path / "p")
+
+
+def test_label_names_that_occur_twice_stay_labels_of_their_own(tmp_path):
+    names = "q\nr\nq\nq\nq (3)\n"
+    write(tmp_path / "p", {"X.trn.txt": "a\n", "output-items.txt": names})
+    sp.save_npz(tmp_path / "p" / "Y.trn.npz", sp.csr_matrix([[1.0, 0.0, 1.0, 0.0, 1.0]]))
+    data = open_data(tmp_path / "p")
+    assert data.label_names == ["q", "r", "q (2)", "q (4)", "q (3)"]
+    assert data.split("train").named_labels(data.label_names) == [["q", "q (2)", "q (3)"]]
+    (warning,) = data.reading.warnings
+    assert "a label name occurs more than once, such as 'q' on lines 1 and 3" in warning
+    assert "the latter called 'q (2)'; --merge-duplicates merges them" in warning
+    merged = open_data(tmp_path / "p", merge_duplicates=True)
+    assert merged.label_names == ["q", "r", "q (3)"]
 
 
 def test_names_of_files(tmp_path):

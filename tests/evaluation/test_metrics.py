@@ -62,6 +62,50 @@ def test_propensity_follows_the_formula_of_the_paper():
     assert metrics.PROPENSITIES["amazon"] == (0.6, 2.6)
 
 
+@pytest.mark.parametrize(
+    ("name", "constants"),
+    [
+        ("amazon-670k", (0.6, 2.6)),
+        ("Amazon-3M", (0.6, 2.6)),
+        ("amazon-3m-pecos", (0.6, 2.6)),
+        ("wiki-500k", (0.5, 0.4)),
+        ("LF-Wikipedia-500K", (0.5, 0.4)),
+        ("wiki10-31k", (0.55, 1.5)),
+        ("amazoncat-13k", (0.55, 1.5)),
+        ((0.1, 2), (0.1, 2.0)),
+    ],
+)
+def test_constants_are_those_of_the_data_set(name, constants):
+    assert metrics.propensity_constants(name) == constants
+    result = metrics.evaluate(TRUE, SCORES, 1, propensity=name)
+    assert result["propensity"] == dict(zip("AB", constants, strict=True))
+    assert f"k = 1; propensities with A = {constants[0]:g}, B = {constants[1]:g}\n" in str(result)
+
+
+@pytest.mark.parametrize("constants", [(0.5,), (1, 2, 3), (0.5, -1), (np.nan, 1), 3, None])
+def test_constants_that_are_no_two_numbers_are_errors(constants):
+    with pytest.raises(TreetopError, match=r"propensity is .*: give a name, or the numbers"):
+        metrics.evaluate(TRUE, SCORES, 1, propensity=constants)
+
+
+def test_raw_psp_is_the_formula_of_the_paper():
+    """PSP@k = 1/k Σ y/p, the mean over documents: two documents, one hit each, at different ranks."""
+    Y = sp.csr_matrix([[1.0, 0, 1], [0, 1, 0]])
+    scores = [[0.9, 0.5, 0.1], [0.8, 0.7, 0.2]]
+    counts = np.array([1, 100, 7])
+    inverse = metrics.inverse_propensity(counts, 1000, 0.55, 1.5)
+    known = {"train_counts": counts, "train_documents": 1000}
+    result = metrics.evaluate(Y, scores, (1, 2), also=["PSP_raw"], **known)
+    assert result["PSP_raw@1"] == pytest.approx(inverse[0] / 2)
+    assert result["PSP_raw@2"] == pytest.approx((inverse[0] + inverse[1]) / 2 / 2)
+    best = inverse[0] + inverse[1]  # the best ranking at 1: of the labels 0 and 2, the rarer one
+    assert result["PSP@1"] == pytest.approx(inverse[0] / best)
+    assert "PSP_raw" in str(result)
+    assert "PSP_raw@1" not in metrics.evaluate(Y, scores, (1, 2), **known)
+    with pytest.raises(TreetopError, match="unknown metric 'PSPP': also takes PSP_raw"):
+        metrics.evaluate(Y, scores, 1, also=["PSPP"])
+
+
 def test_perfect_predictions_score_one():
     Y = sp.random(30, 12, 0.3, "csr", random_state=0)
     Y.data[:] = 1

@@ -11,7 +11,7 @@ from treetop.evaluation.evaluating import known_labels
 
 SCORES = [[0.9, 0.1, 0.3], [0.2, 0.8, 0.6]]
 PRINTED = """\
-2 documents, 3 labels, metrics in percent
+2 documents, 3 labels, metrics in percent at k = 1, 2; propensities with A = 0.55, B = 1.5
 
               @1      @2
 --------  ------  ------

@@ -57,6 +57,16 @@ def test_the_vectorizer_gives_the_features_of_pecos():
         words.transform([3])
 
 
+def test_a_transformer_without_its_words_takes_texts_with_features():
+    pytest.importorskip("torch")
+    model = import_model(HERE / "transformer", None, HERE / "labels.txt")
+    runtime = treetop.Runtime(precision="fp32")
+    X = sp.load_npz(HERE / "X.npz")  # PECOS's TF-IDF of the same texts
+    assert_same(model.predict_scores(TEXTS, 20, features=X, runtime=runtime), "transformer")
+    with pytest.raises(TreetopError, match="trained on texts with ready features: give features="):
+        model.predict(TEXTS)
+
+
 def test_a_transformer_predicts_the_same(tmp_path):
     pytest.importorskip("torch")
     model = import_model(HERE / "transformer", HERE / "words", HERE / "labels.txt")
@@ -122,8 +132,6 @@ def test_a_damaged_model_is_an_error_that_names_the_file(tmp_path, name, change,
 def test_parts_that_do_not_fit_together_are_an_error(tmp_path):
     with pytest.raises(TreetopError, match="no such folder"):
         import_model(tmp_path / "absent")
-    with pytest.raises(TreetopError, match=r"give the folder of its TF-IDF \(--words\)"):
-        import_model(HERE / "transformer")
     (tmp_path / "names.txt").write_text("one\n")
     with pytest.raises(TreetopError, match="1 label names for 30 labels"):
         import_model(HERE / "linear", None, tmp_path / "names.txt")

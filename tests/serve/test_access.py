@@ -332,3 +332,50 @@ def test_labels_do_not_depend_on_what_other_requests_of_the_batch_ask_for(model_
     for at in range(0, len(jobs), 3):
         assert alone[at] == alone[at + 2][:1]
         assert alone[at + 1] == alone[at + 2][:2]
+
+
+@pytest.fixture(scope="module")
+def texts_and_features(tmp_path_factory):
+    """A model of texts with three ready features each."""
+    place = tmp_path_factory.mktemp("both")
+    words = {"red": "1 0", "green": "0 1", "blue": "1 1"}
+    (place / "vectors.txt").write_text("".join(f"{word} {row}\n" for word, row in words.items()))
+    texts = [f"{word} thing" for word in words for _ in range(8)]
+    X = np.repeat(np.eye(3, dtype=np.float32), 8, axis=0)
+    labels = [[text.split()[0]] for text in texts]
+    model = treetop.XRTransformer(encoder=str(place / "vectors.txt"), fine_tune=False)
+    model.fit(texts, labels, features=X).save(place / "m")
+    return place / "m"
+
+
+def test_texts_with_features_are_served(texts_and_features):
+    rows = [[1, 0, 0], {"indices": [2], "values": [1.0]}]
+    model = treetop.load(texts_and_features)
+    expected = model.predict(["red", "green"], 2, features=np.eye(3)[[0, 2]])
+    with client_of(texts_and_features) as client:
+        about = client.get("/v1/model").json()
+        assert (about["features"], about["texts"]) == (3, True)
+        body = {"texts": ["red", "green"], "features": rows, "k": 2, "explain": True}
+        answer = client.post("/v1/predict", json=body).json()
+        for result, known in zip(answer["results"], expected, strict=True):
+            got = {one["label"]: one["score"] for one in result["labels"]}
+            assert got == pytest.approx(dict(known), abs=1e-5)
+        single = client.post("/v1/predict", json={"text": "red", "features": rows[:1], "k": 2}).json()
+        assert single["results"][0]["labels"][0]["label"] == expected[0][0][0]
+        why = client.post("/v1/explain", json={"text": "red", "features": rows[0], "labels": ["red"]})
+        assert why.json()["labels"][0]["score"] == pytest.approx(dict(expected[0])["red"], abs=1e-5)
+        wanted = "This model takes texts with features: send a row of 3 features with each text"
+        for body, status, message in [
+            ({"text": "red"}, 409, wanted),
+            ({"features": rows}, 409, wanted),
+            ({"text": "red", "features": rows}, 422, "1 texts, but 2 rows of features: give one row"),
+            ({"text": "red", "features": [[1.0]]}, 422, "features.0: 1 features, but the model has 3"),
+        ]:
+            answer = client.post("/v1/predict", json=body)
+            assert answer.status_code == status
+            assert message in answer.json()["error"]["message"]
+
+
+def test_a_model_of_texts_takes_no_features_beside_them(client):
+    answer = client.post("/v1/predict", json={"text": "apple", "features": [[1.0]]})
+    assert error_of(answer) == (409, "wrong_input")

@@ -18,14 +18,14 @@ LABELS = [["a"], ["b"]] * 4
 
 def read(**options):
     """Read documents as `fit` does, with options in place of the defaults."""
-    arguments = {"texts": TEXTS, "y": LABELS, "names": None, "weights": None, "validation": None}
+    arguments = {"documents": TEXTS, "y": LABELS, "names": None, "weights": None, "validation": None}
     share = options.pop("share", 0.0)
     settings = replace(TransformerSettings(), validation=share, seed=3)
     return read_documents(settings, **{**arguments, **options})
 
 
 def test_without_validation_nothing_is_held_out():
-    data = read(texts=iter(TEXTS))
+    data = read(documents=iter(TEXTS))
     assert data.texts == TEXTS
     assert data.Y.toarray().tolist() == [[1, 0], [0, 1]] * 4
     assert data.classes.tolist() == ["a", "b"]

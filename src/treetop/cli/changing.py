@@ -30,9 +30,11 @@ def ensemble_command(
     combine: Annotated[
         str,
         typer.Option(
-            help="How to combine the scores of the models.",
-            metavar="average|rank|sigmoid|softmax",
-            autocompletion=one_of(("average", "rank", "sigmoid", "softmax")),
+            help="How to combine the scores of the models; with the prefix raw-, their raw scores.",
+            metavar="average|rank|linear-rank|sigmoid|softmax",
+            autocompletion=one_of(
+                ("average", "rank", "linear-rank", "sigmoid", "softmax", "raw-average", "raw-softmax")
+            ),
         ),
     ] = "average",
     console: Console | None = None,

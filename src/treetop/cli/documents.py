@@ -15,9 +15,11 @@ from treetop.cli.paths import read_data
 from treetop.data import Dataset, Split, libsvm, textlines
 from treetop.data.encodings import UTF8
 from treetop.data.files import blocks_of, encoding_of, lines_of
-from treetop.data.options import ReadOptions
+from treetop.data.npz import load_matrix
+from treetop.data.options import ANY_FEATURES, NO_FEATURES, ReadOptions
 from treetop.data.read import check_used, recognized_format
 from treetop.errors import TreetopError
+from treetop.features.given import TextsWithFeatures, with_features
 from treetop.model.predictor import Predictor
 from treetop.runtime.progress import Reporter
 
@@ -32,7 +34,7 @@ class Incoming:
     rows. `delimiter` is that of a CSV file.
     """
 
-    documents: Iterable[str] | sp.csr_matrix
+    documents: Iterable[str] | sp.csr_matrix | TextsWithFeatures
     size: int | None
     records: list[dict[str, Any]] | None = None
     delimiter: str | None = None
@@ -49,13 +51,25 @@ def read_incoming(
         check_used(options, textlines.USES, f"{source}: text-lines")
         if split is not None:
             raise TreetopError(f"{source}: has lines, no splits: leave out --split")
-        check_kind(model, texts=True)
-        return lines_of_source(source, is_file, options.encoding, report)
+        lines = lines_of_source(source, is_file, options.encoding, report)
+        file = None if options.features in (ANY_FEATURES, NO_FEATURES) else Path(options.features)
+        documents = lines_for(model, lines.documents, file)
+        size = len(documents) if isinstance(documents, TextsWithFeatures) else lines.size
+        return replace(lines, documents=documents, size=size)
     chosen = replace(options, keep_columns=True, with_labels=False)
     dataset = read_data(path, chosen, report)
     part = documents_for(model, dataset.splits[split_name(dataset, split)], dataset.format, report)
-    size = part.X.shape[0] if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
+    size = len(part) if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
     return Incoming(part.documents, size, part.records, dataset.reading.delimiter)  # type: ignore[arg-type]
+
+
+def lines_for(model: Predictor, lines: Any, features: Path | None) -> Any:
+    """Lines as the model takes them: with the rows of a file of features if it needs them."""
+    if features is None:
+        check_kind(model, texts=True, features=False)
+        return lines
+    check_kind(model, texts=True, features=True)
+    return with_features(lines, load_matrix(features)) if model.needs_features else lines
 
 
 def lines_of_source(source: str, is_file: bool, encoding: str | None, report: Reporter) -> Incoming:
@@ -103,12 +117,17 @@ def split_name(dataset: Dataset, name: str | None) -> str:
 
 
 def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -> Split:
-    """A split as the model takes it; raise if one has texts and the other features.
+    """A split as the model takes it: with its texts, its features or both; raise if it lacks them.
 
     Files of libsvm do not say how many features there are: one may have fewer than the model, and
     features that the model has not seen are left out.
     """
-    check_kind(model, split.texts is not None)
+    check_kind(model, split.texts is not None, split.X is not None)
+    if split.texts is not None and split.X is not None:
+        if not model.needs_features:
+            report.note("the model computes its features from the texts: the ready ones are not used")
+            return replace(split, X=None)
+        return split if model.reads_texts else replace(split, texts=None)
     if split.X is None or form != libsvm.NAME:
         return split
     width = sum(model.widths)
@@ -120,11 +139,24 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     return replace(split, X=sp.csr_matrix(cells, shape=(split.X.shape[0], width)))
 
 
-def check_kind(model: Predictor, texts: bool) -> None:
-    """Raise unless a model takes what is given: texts, or features."""
-    if model.reads_texts != texts:
-        wanted, given = ("texts", "features") if model.reads_texts else ("features", "texts")
+def check_kind(model: Predictor, texts: bool, features: bool) -> None:
+    """Raise unless a model takes what is given: texts, features, or texts with features."""
+    if texts >= model.reads_texts and features >= model.needs_features:
+        return
+    wanted, given = kind_name(model.reads_texts, model.needs_features), kind_name(texts, features)
+    if model.reads_texts and texts:
         raise TreetopError(
-            f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
-            f"{given}"
+            f"the model takes {wanted}, but the data has {given}: give the features with --features, "
+            "or train a model with --features none"
         )
+    raise TreetopError(
+        f"the model takes {wanted}, but the data has {given}: give {wanted}, or train a model on "
+        f"{given}"
+    )
+
+
+def kind_name(texts: bool, features: bool) -> str:
+    """What a model takes or a data set has, in words."""
+    if texts and features:
+        return "texts with ready features"
+    return "texts" if texts else "features"

@@ -16,6 +16,8 @@ from treetop.cli.options import EvaluateOptions
 from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
 from treetop.data import Split
 from treetop.errors import TreetopError
+from treetop.evaluation.metrics import computed_metrics
+from treetop.evaluation.propensity import DEFAULT, kind_of_data
 from treetop.labels.alignment import align
 from treetop.model import layout as store
 from treetop.model.card import card
@@ -23,6 +25,7 @@ from treetop.model.predictor import Predictor
 from treetop.model.seen import hashes_of
 from treetop.runtime.progress import Reporter
 
+AUTO = "auto"
 # Documents per call of `predict_scores`, so that progress can be shown.
 CHUNK_DOCUMENTS = 4096
 # From this share of documents that were trained on, metrics say nothing.
@@ -32,7 +35,9 @@ TOO_MANY_SEEN = 0.5
 def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> None:
     """Evaluate a model on a split and print the metrics; `keep` saves them in the model folder."""
     console = console or Console()
-    metrics.propensity_constants(options.propensity)
+    if options.propensity != AUTO:
+        metrics.propensity_constants(options.propensity)
+    computed_metrics(options.also)
     check_model_and_data(options.model, options.data, "evaluate")
     with console.progress() as report:
         report.step("loading model")
@@ -49,8 +54,9 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
             split,
             dataset.label_names,
             report=report,
-            propensity=options.propensity,
+            propensity=propensity_for(options, estimator.model_, report),
             threshold=options.threshold,
+            also=options.also,
         )
     if options.keep:
         where = f"{options.data.name}, {name}: {len(split):,} documents."
@@ -63,11 +69,25 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         print(result)
 
 
+def propensity_for(options: EvaluateOptions, model: Predictor, report: Reporter) -> str:
+    """The propensity model asked for, else that of the data set or of the preset, which is noted."""
+    if options.propensity != AUTO:
+        return options.propensity
+    path = options.data.resolve()
+    named = [(name, "data set") for name in (path.name, path.parent.name)]
+    for name, what in (*named, (model.preset, "preset")):
+        if kind := kind_of_data(name):
+            report.note(f"propensities: {kind}, as is usual for the {what} {name}")
+            return kind
+    return DEFAULT
+
+
 def seen_in_training(model: Predictor, split: Split) -> float:
     """The share of the documents of a split that a model was trained on, as far as it is known."""
-    if model.seen is None or split.documents is None:
+    documents = split.documents if model.reads_texts or split.X is None else split.X
+    if model.seen is None or documents is None:
         return 0.0
-    seen, compared = model.seen.common(hashes_of(split.documents))
+    seen, compared = model.seen.common(hashes_of(documents))
     return seen / compared if compared else 0.0
 
 

@@ -11,10 +11,13 @@ from typing import Any
 
 import treetop
 from treetop.cli.console import Console
+from treetop.cli.documents import documents_for, kind_name
 from treetop.cli.evaluate import evaluate_split
 from treetop.cli.paths import check_data, check_model, not_found
 from treetop.cli.screen import comparison_rows, print_table
 from treetop.data import Dataset, open_data
+from treetop.data.files import lines_of
+from treetop.data.labelnames import duplicate_warnings
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
@@ -47,8 +50,13 @@ def import_from_pecos(
     store.check_target(output)
     model = import_model(source, words, labels)
     model.save(output)
-    reads = "texts" if model.model_.reads_texts else "features (give --words to predict from texts)"
+    reads = kind_name(model.model_.reads_texts, model.model_.needs_features)
+    if model.model_.needs_features:
+        reads += " (give --words to predict from texts)"
     console.message(f"{output}: {model.kind}, {len(model.classes_):,} labels, predicts from {reads}")
+    if labels is not None:
+        for warning in duplicate_warnings(labels, list(lines_of(labels))):
+            console.note(warning.partition("; --merge")[0])
     if labels is None:
         console.note("labels are named by their numbers: give their names with --labels")
 
@@ -119,6 +127,7 @@ def before_and_after(
         if dataset is not None:
             split = dataset.split("test", "train")
             estimator = treetop.load(str(folder))
+            split = documents_for(estimator.model_, split, dataset.format, report)
             compared[name] |= evaluate_split(estimator, split, dataset.label_names, report=report)
     return compared
 

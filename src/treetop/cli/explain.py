@@ -13,6 +13,7 @@ import treetop
 from treetop.cli.console import Console
 from treetop.cli.documents import STDIN, lines_from, note_terminal
 from treetop.cli.paths import check_model
+from treetop.data.npz import load_matrix
 from treetop.errors import TreetopError
 
 
@@ -24,6 +25,7 @@ def explain_text(
     k: int,
     words: int,
     as_json: bool,
+    features: Path | None = None,
     console: Console | None = None,
 ) -> None:
     """Print why a text gets its labels."""
@@ -33,7 +35,8 @@ def explain_text(
         text = "\n".join(lines_from(STDIN))
     estimator = treetop.load(str(model))
     check_known(labels or [], estimator.classes_)
-    explanations = estimator.explain(text, labels, k=k, words=words)
+    ready = None if features is None else load_matrix(features)
+    explanations = estimator.explain(text, labels, features=ready, k=k, words=words)
     if as_json:
         records = [explanation.to_dict() for explanation in explanations]
         print(json.dumps(records, indent=2, ensure_ascii=False))

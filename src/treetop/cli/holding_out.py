@@ -7,9 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from treetop.base import FittedMixin
+from treetop.cli.documents import documents_for
 from treetop.cli.evaluate import evaluate_split
 from treetop.data import Dataset
 from treetop.data.partition import partition
+from treetop.evaluation.propensity import DEFAULT, kind_of_data
 from treetop.runtime.progress import Reporter
 
 KEPT, HELD = "train", "held out"
@@ -30,7 +32,11 @@ def held_out_metrics(
         "then on all documents"
     )
     model = train(replace(dataset, splits={**dataset.splits, "train": rest}))
-    result = evaluate_split(model, held, dataset.label_names, report=report)
+    held = documents_for(model.model_, held, dataset.format, report)
+    folders = [folder.name for file in dataset.reading.files[:1] for folder in file.resolve().parents]
+    kinds = map(kind_of_data, (*folders[:2], model.model_.preset))
+    propensity = next(filter(None, kinds), DEFAULT)
+    result = evaluate_split(model, held, dataset.label_names, report=report, propensity=propensity)
     where = (
         f"{len(held):,} documents that were held out, by a model that was trained on the other "
         f"{len(rest):,}; this one was trained on all."

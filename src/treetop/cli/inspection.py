@@ -12,8 +12,8 @@ from treetop.cli.console import Console
 from treetop.cli.options import ConvertOptions, InspectOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.cli.screen import print_table
-from treetop.data import Dataset, Split
-from treetop.data.convert import LINES, convert
+from treetop.data import Dataset, Split, pecos
+from treetop.data.convert import FEATURES, LINES, convert
 from treetop.data.read import read_dataset
 from treetop.errors import TreetopError
 from treetop.runtime.extras import require
@@ -191,6 +191,10 @@ def convert_dataset(options: ConvertOptions, console: Console | None = None) -> 
     sizes = ", ".join(f"{name} {len(split):,}" for name, split in dataset.splits.items())
     console.message(f"{options.target}: {written} from {dataset.format}; documents: {sizes}")
     texts = (text for split in dataset.splits.values() for text in split.texts or ())
+    both = any(split.texts is not None and split.X is not None for split in dataset.splits.values())
+    if both and written != pecos.NAME:
+        lost = "texts" if written in FEATURES else "ready features"
+        console.note(f"the {lost} were left out: {written} cannot hold texts and features, pecos can")
     breaks = sum("\n" in text or "\r" in text for text in texts)
     if breaks and written in LINES:
         console.note(

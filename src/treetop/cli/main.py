@@ -142,6 +142,7 @@ def explain_command(options: ExplainOptions, console: Console | None = None) -> 
         k=options.k,
         words=options.words,
         as_json=options.json,
+        features=options.features,
         console=console,
     )
 

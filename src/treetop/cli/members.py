@@ -8,7 +8,7 @@ from typing import Any
 from treetop.cli.options import TrainOptions
 from treetop.errors import TreetopError
 from treetop.features.encoders.opening import is_exported, is_word_vectors
-from treetop.ranking.combining import COMBINE
+from treetop.ranking.combining import check_combine
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.names import ELSEWHERE, renamed
@@ -51,8 +51,8 @@ def variants(options: TrainOptions, kind: str) -> tuple[list[Settings], str]:
     """The settings of each model to train, all checked, and how the models are combined."""
     common, combine = model_settings(options, kind), "average"
     changes: list[Settings] = [{}]
-    if options.combine not in (None, *COMBINE):
-        raise TreetopError(f"--combine {options.combine}: choose one of {', '.join(COMBINE)}")
+    if options.combine is not None:
+        check_combine(options.combine, f"--combine {options.combine}")
     if options.ensemble and (options.member or options.encoder):
         raise TreetopError(
             "--ensemble takes the members from the preset: leave out --member, --encoder"

@@ -77,9 +77,10 @@ class TrainOptions(ReadOptions):
     )
     combine: str | None = documented(
         None,
-        "How to combine the scores of the members; by default as the preset says, else average.",
+        "How to combine the scores of the members, raw scores with the prefix raw-; by default as the "
+        "preset says, else average.",
         section="Ensemble",
-        metavar="average|rank|sigmoid|softmax",
+        metavar="average|rank|linear-rank|sigmoid|softmax",
     )
     json: bool = documented(False, JSON_HELP)
 
@@ -130,6 +131,9 @@ class ExplainOptions:
     label: tuple[str, ...] = documented((), "Label to explain; the best labels by default.")
     k: int = documented(3, "Number of best labels to explain.", flags=("-k",), at_least=1)
     words: int = documented(15, "Number of words listed per label.", at_least=0)
+    features: Path | None = documented(
+        None, "A .npz file with the ready features of the text: one row.", metavar="FILE"
+    )
     json: bool = documented(False, JSON_HELP)
 
     def __post_init__(self) -> None:
@@ -147,9 +151,14 @@ class EvaluateOptions(ReadOptions):
     )
     json: bool = documented(False, JSON_HELP)
     propensity: str = documented(
-        "default",
-        "Constants of the propensity-scored metrics, by kind of data.",
-        metavar="default|wikipedia|amazon",
+        "auto",
+        "Constants A and B of the propensity-scored metrics: by kind of data, or by the name of a data "
+        "set of the literature or of a preset for it, such as amazon-670k. By default (auto), by the "
+        "name of the data, or of the preset that the model was trained with.",
+        metavar="auto|default|wikipedia|amazon|NAME",
+    )
+    also: tuple[str, ...] = documented(
+        (), "Also compute a metric that is computed on request only: PSP_raw.", metavar="METRIC"
     )
     threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
     keep: bool = documented(False, "Save the metrics in the model's config.json and card.")

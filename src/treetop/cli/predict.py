@@ -16,6 +16,7 @@ from treetop.cli.documents import STDIN, Incoming, note_terminal, read_incoming
 from treetop.cli.options import PredictOptions
 from treetop.cli.paths import check_model, check_readable
 from treetop.data.compression import compressed, is_compressed
+from treetop.features.given import TextsWithFeatures, parts_of
 from treetop.features.words.tokens import blocks_of_text
 from treetop.runtime.files import STDOUT, replacing_file
 
@@ -70,21 +71,25 @@ def is_lines(incoming: Incoming) -> bool:
     return incoming.records is None and not hasattr(incoming.documents, "shape")
 
 
+def is_rows(documents: Any) -> bool:
+    """Whether documents are rows of a matrix, with or without texts."""
+    return hasattr(documents, "shape") or isinstance(documents, TextsWithFeatures)
+
+
 def block_count(incoming: Incoming) -> int | None:
     """About how many blocks there are; None if that is not known."""
     if incoming.size is None:
         return None
-    return (
-        incoming.size // (BLOCK_ROWS if hasattr(incoming.documents, "shape") else BLOCK_CHARACTERS) + 1
-    )
+    return incoming.size // (BLOCK_ROWS if is_rows(incoming.documents) else BLOCK_CHARACTERS) + 1
 
 
 def blocks_to_label(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
     """Yield blocks of documents with their columns; a line is its only column, on request."""
     documents: Any = incoming.documents
     blocks: Iterable[Any]
-    if hasattr(documents, "shape"):
-        starts = range(0, documents.shape[0], BLOCK_ROWS)
+    if is_rows(documents):
+        count = documents.shape[0] if hasattr(documents, "shape") else len(documents)
+        starts = range(0, count, BLOCK_ROWS)
         blocks = (documents[start : start + BLOCK_ROWS] for start in starts)
     else:
         blocks = blocks_of_text(documents, BLOCK_CHARACTERS)
@@ -94,7 +99,8 @@ def blocks_to_label(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, 
         if incoming.records is not None:
             yield block, incoming.records[done : done + count]
         elif with_text and is_lines(incoming):
-            yield block, [{TEXT: text} for text in block]
+            texts, _ = parts_of(block)
+            yield block, [{TEXT: text} for text in texts or ()]
         else:
             yield block, [{}] * count
         done += count

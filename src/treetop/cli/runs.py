@@ -51,7 +51,7 @@ def run_options(
     }
     split = dataset.splits.get(options.validation)
     if split is not None and split.texts is not None and split.has_labels:
-        arguments["validation"] = (split.texts, split.given_labels)
+        arguments["validation"] = (split.documents, split.given_labels)
     elif options.validation not in ("dev", "none"):
         raise TreetopError(
             f"the data has no split {options.validation!r} with labels to validate on: "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,7 @@ def train_members(
     split = dataset.split("train")
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
+    note_features(split, kind, report)
     started = time.perf_counter()
 
     def train(part: Dataset, held_out: bool = False) -> XRLinear | XRTransformer | Ensemble:
@@ -84,7 +86,9 @@ def train_members(
             if len(members) > 1:
                 report.note(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
             own = run_options(options, kind, part, number, held_out)
-            models.append(fit(KINDS[kind](**settings), part, part.split("train"), report, **own))
+            estimator = fit(KINDS[kind](**settings), part, part.split("train"), report, **own)
+            estimator.model_ = replace(estimator.model_, preset=preset_name(options.preset))
+            models.append(estimator)
         return models[0] if len(models) == 1 else Ensemble(models, combine)
 
     metrics = None
@@ -164,6 +168,22 @@ def note_unlabelled(split: Split, report: Reporter) -> None:
     empty = sum(not line for line in lines)
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
+
+
+def preset_name(preset: str | None) -> str:
+    """The name of a preset, without the folders of a user's own file."""
+    return "" if preset is None else Path(preset).name.removesuffix(".json")
+
+
+def note_features(split: Split, kind: str, report: Reporter) -> None:
+    """Note that ready features are used beside the texts, or instead of them."""
+    if split.texts is None or split.X is None:
+        return
+    use = "in place of TF-IDF features" if kind == TRANSFORMER else "instead of the texts"
+    report.note(
+        f"{split.X.shape[1]:,} ready features are used {use}: predictions require them too; --features "
+        "none trains on the texts alone"
+    )
 
 
 def join_models(

@@ -13,6 +13,7 @@ from treetop.data.textlines import dataset_of_lines
 NAME = "attentionxml"
 USES = ("encoding",)
 ABOUT = "AttentionXML: train_raw_texts.txt and train_labels.txt, labels separated by spaces"
+READY_FEATURES = True  # are looked for beside the texts
 SHORT = {"train": "train", "dev": "valid", "test": "test"}
 
 

@@ -20,6 +20,8 @@ WRITERS: dict[str, Writer] = {form.NAME: form.write for form in FORMATS if form 
 }
 # Formats that can be a single file.
 FILES = ("csv", "tsv", "jsonl", columnar.NAME)
+# Formats that hold features, but no texts.
+FEATURES = ("libsvm", "xmlrepo", "xmlrepo-split")
 # Formats in which a line break ends a document.
 LINES = ("text-lines", "attentionxml", "fasttext", "annif", "pecos")
 

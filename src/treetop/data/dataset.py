@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
+from treetop.features.given import TextsWithFeatures, read_features
 from treetop.labels.vocabulary import vocabulary_of
 
 SPLITS = ("train", "dev", "test")
@@ -21,7 +22,8 @@ SPLITS = ("train", "dev", "test")
 class Split:
     """Documents as texts or features, with labels as names or as a matrix.
 
-    `texts` or `X`, a sparse matrix of shape (N, d), holds the documents. `labels`, lists of names, or
+    `texts` or `X`, a sparse matrix of shape (N, d), holds the documents; both if the texts have ready
+    features. `labels`, lists of names, or
     `Y`, a sparse matrix of shape (N, L), holds their labels; neither is set for unlabelled documents.
     `excluded`, of the shape of `Y`, marks pairs of document and label that are left out of evaluation,
     such as links of a page to itself in LF data sets. `records` are the rows of a table with all their
@@ -36,8 +38,10 @@ class Split:
     records: list[dict[str, Any]] | None = None
 
     @property
-    def documents(self) -> Sequence[str] | sp.csr_matrix | None:
-        """Texts or features, as `fit` and `predict` take them."""
+    def documents(self) -> Sequence[str] | sp.csr_matrix | TextsWithFeatures | None:
+        """Texts, features or texts with features, as `fit` and `predict` take them."""
+        if self.texts is not None and self.X is not None:
+            return TextsWithFeatures(self.texts, read_features(self.X))
         return self.texts if self.texts is not None else self.X
 
     @property
@@ -55,6 +59,8 @@ class Split:
 
     def __repr__(self) -> str:
         kind = "texts" if self.texts is not None else f"rows of {self.X.shape[1]:,} features"  # type: ignore[union-attr]
+        if self.texts is not None and self.X is not None:
+            kind += f" with {self.X.shape[1]:,} features"
         return f"Split({len(self):,} {kind}{'' if self.has_labels else ', no labels'})"
 
     def rows(self, rows: np.ndarray) -> Split:
@@ -163,16 +169,9 @@ def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
     return sp.csr_matrix((value[kept], (row[kept], column[kept])), shape=Y.shape)
 
 
-def check_label_names(path: Path | None, names: list[str], labels: int) -> None:
-    """Raise unless the file has one name per line for every label, and no name twice."""
-    if len(names) != labels:
+def check_label_count(path: Path | None, names: int, labels: int) -> None:
+    """Raise unless a file has one name per line for every label."""
+    if names != labels:
         raise TreetopError(
-            f"{path}: {len(names):,} label names for {labels:,} labels: it must have one name per line"
+            f"{path}: {names:,} label names for {labels:,} labels: it must have one name per line"
         )
-    first_lines: dict[str, int] = {}
-    for number, name in enumerate(names, start=1):
-        if (first := first_lines.setdefault(name, number)) != number:
-            raise TreetopError(
-                f"{path}:{number}: the label name {name!r} is also on line {first}: rename it, or "
-                "merge both with --merge-duplicates"
-            )

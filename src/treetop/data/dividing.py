@@ -28,21 +28,21 @@ def write_divided(
 ) -> str:
     """Write the rows of each part as a split of a new folder; return the name of the format.
 
-    Without a format, tables keep their columns, and features and texts are written as pecos or as
-    text lines.
+    Without a format, tables keep their columns, texts are written as text lines, and features, with or
+    without texts, as pecos.
     """
     check_absent(target)
     if form is not None and form not in WRITERS:
         raise TreetopError(f"unknown format {form!r}: choose one of {', '.join(WRITERS)}")
     divided = {name: split.rows(rows) for name, rows in parts.items()}
     with replacing_folder(target, check_absent) as folder:
-        if form is None and split.records is not None:
+        if form is None and split.records is not None and split.X is None:
             form = dataset.format if dataset.format in DELIMITED else "jsonl"
             for name, part in divided.items():
                 file = folder / f"{name}.{form}"
                 write_records(part.records or [], file, dataset.reading.delimiter)
             return form
-        form = form or ("text-lines" if split.texts is not None else "pecos")
+        form = form or ("text-lines" if split.X is None else "pecos")
         WRITERS[form](replace(dataset, splits=divided), folder)
     return form
 

@@ -70,6 +70,12 @@ def check_alike(datasets: Sequence[Dataset], sources: Sequence[Path]) -> None:
                 raise TreetopError(
                     f"{source}: has {kinds[1]}, but {sources[0]} has {kinds[0]}: give data of one kind"
                 )
+            if split.texts is not None and (split.X is None) != (first.X is None):
+                lacking, having = (source, sources[0]) if split.X is None else (sources[0], source)
+                raise TreetopError(
+                    f"{lacking}: has texts alone, but the texts in {having} have ready features: give "
+                    "--features none to use the texts only"
+                )
             if split.has_labels != first.has_labels:
                 raise TreetopError(
                     f"{source}: some documents have labels and others have no column of labels: name "

@@ -11,6 +11,9 @@ from treetop.fields import check_fields, documented
 # Separators that are hard to type or to see in a shell, by the names that stand for them.
 SEPARATOR_NAMES = {"tab": "\t", "space": " ", "none": ""}
 
+# What ready features to use: those that are found, or none; anything else is a file or folder of them.
+ANY_FEATURES, NO_FEATURES = "auto", "none"
+
 
 def check_encoding(name: str) -> None:
     """Raise unless Python knows a text encoding of this name."""
@@ -61,8 +64,16 @@ class ReadOptions:
     )
     merge_duplicates: bool = documented(
         False,
-        "Merge labels of the same name in a file of label names, which is an error by default.",
+        "Merge labels of the same name in a file of label names; by default the second gets a number.",
         section="Data",
+    )
+    features: str = documented(
+        ANY_FEATURES,
+        "Ready features beside the texts, used in place of TF-IDF: none leaves them out; a folder with "
+        "X.trn.npz and X.tst.npz, or a single .npz file. By default (auto), those that are found in "
+        "archives of PECOS and AttentionXML, such as tfidf-attnxml.",
+        section="Data",
+        metavar="auto|none|FOLDER",
     )
     keep_columns: bool = False  # also keep the columns that hold neither texts nor labels
     with_labels: bool = True  # or read no column of labels from tables

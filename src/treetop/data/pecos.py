@@ -1,4 +1,7 @@
-"""Matrices: ``X.npz`` and ``Y.npz`` of scipy; PECOS: ``X.trn.txt`` or ``X.trn.npz``, ``Y.trn.npz``."""
+"""Matrices: ``X.npz`` and ``Y.npz`` of scipy; PECOS: ``X.trn.txt`` or ``X.trn.npz``, ``Y.trn.npz``.
+
+Of a split with both, the texts are read here; `treetop.data.ready` adds the features.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ ENDINGS = {
     "test": (".tst", ".test", "_test", "_tst"),
 }
 SUFFIX = ".npz"
+READY_FEATURES = True  # are looked for beside the texts
 
 
 def matrix_files(path: Path) -> dict[str, str]:
@@ -71,15 +75,15 @@ def read(path: Path, options: ReadOptions) -> Dataset:
 
 
 def read_pecos_split(features: Path, labels: Path | None) -> Split:
-    """Read one split, with texts if there are any, else with features; `labels` need not exist."""
+    """Read one split: its texts if there are any, else its features; `labels` need not exist."""
     Y = None
     if labels is not None and labels.is_file():
         Y = clean_labels(load_matrix(labels))
         check_columns(labels, Y.shape[1], Y.nnz + Y.shape[0], "labels")
     texts_file = find_file(features.parent, f"{features.stem}.txt")
-    if texts_file is not None and Y is not None:
+    if texts_file is not None:
         texts = list(lines_of(texts_file))
-        if len(texts) != Y.shape[0]:
+        if Y is not None and len(texts) != Y.shape[0]:
             raise TreetopError(
                 f"{texts_file}: {len(texts)} lines, but Y{features.name[1:]} has {Y.shape[0]} rows"
             )

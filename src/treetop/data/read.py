@@ -14,7 +14,8 @@ from treetop.data.compression import open_bytes
 from treetop.data.dataset import Dataset
 from treetop.data.files import plain_name, read_block
 from treetop.data.formats import FORMATS
-from treetop.data.options import ReadOptions
+from treetop.data.options import ANY_FEATURES, ReadOptions
+from treetop.data.ready import with_ready_features
 from treetop.errors import TreetopError
 from treetop.fields import documented_fields
 
@@ -36,6 +37,7 @@ def open_data(
     label_separator: str | None = None,
     encoding: str | None = None,
     merge_duplicates: bool = False,
+    features: str = ANY_FEATURES,
 ) -> Dataset:
     """Read a data set in any supported format.
 
@@ -52,7 +54,11 @@ def open_data(
     encoding : str, optional
         Encoding of text files; by default UTF-8, UTF-16 and cp1252 are detected.
     merge_duplicates : bool
-        Whether labels of the same name in a file of label names are merged; otherwise an error.
+        Whether labels of the same name in a file of label names are merged; otherwise the second is
+        called ``"name (2)"``.
+    features : str
+        Ready features beside the texts: ``"auto"`` reads those that are found in archives of PECOS and
+        AttentionXML, ``"none"`` leaves them out; otherwise a folder or file of them.
 
     Returns
     -------
@@ -66,6 +72,7 @@ def open_data(
         label_separator=label_separator,
         encoding=encoding,
         merge_duplicates=merge_duplicates,
+        features=features,
     )
     return read_dataset(data, options)
 
@@ -75,12 +82,13 @@ def read_dataset(data: object, options: ReadOptions) -> Dataset:
     if not isinstance(data, str | Path):
         if frames.is_frame(data):
             check_used(options, FRAME_USES, "a frame")
-            return frames.read_frames(data, options)
+            return with_ready_features(frames.read_frames(data, options), None, options, False)
         raise TreetopError(f"data is of type {type(data).__name__}: give a path or a data frame")
     path = Path(data)
     form = format_of(path)
     check_used(options, getattr(form, "USES", ()), f"{path}: {form.NAME}")
-    dataset: Dataset = form.read(path, options)
+    searched = getattr(form, "READY_FEATURES", False)
+    dataset = with_ready_features(form.read(path, options), path, options, searched)
     unread = unread_splits(path, dataset.reading.files)
     if not unread:
         return dataset
@@ -115,6 +123,8 @@ def recognized_format(path: Path) -> ModuleType | None:
 def check_used(options: ReadOptions, used: Sequence[str], what: str) -> None:
     """Raise if an option is given that the format does not use: it would be ignored silently."""
     for name, declared in documented_fields(ReadOptions).items():
+        if name == "features":  # any format with texts can have them
+            continue
         if getattr(options, name) != declared.default and name not in used:
             reason = UNUSED.get(name, "has no columns of a table")
             raise TreetopError(f"{what} {reason}: leave out --{name.replace('_', '-')}")

@@ -15,7 +15,7 @@ class Recognized:
 
     `text_columns` and `labels_column` are those of a table. `delimiter` separates the columns of a CSV
     file. `separator` divides fields into labels; None if no field is divided. `encoding` is None for
-    UTF-8. `files` are the files and folders that were read.
+    UTF-8. `files` are the files and folders that were read, `features` those of ready features.
     """
 
     text_columns: tuple[str, ...] = ()
@@ -25,6 +25,7 @@ class Recognized:
     encoding: str | None = None
     files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
+    features: tuple[Path, ...] = ()
 
     @property
     def detail(self) -> str:
@@ -37,6 +38,9 @@ class Recognized:
             parts.append(f"columns separated by {separator_name(self.delimiter)}")
         if self.encoding is not None:
             parts.append(f"encoding {self.encoding}")
+        if self.features:
+            names = [str(Path(file.parent.name, file.name)) for file in self.features]
+            parts.append(f"texts with ready features in {' and '.join(names)}")
         return ", ".join(parts)
 
     @property
@@ -56,6 +60,7 @@ class Recognized:
             "delimiter": self.delimiter,
             "label_separator": self.separator,
             "encoding": self.encoding or "utf-8",
+            "features": [str(file) for file in self.features],
             "warnings": list(self.warnings),
         }
 

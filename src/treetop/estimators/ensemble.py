@@ -11,7 +11,7 @@ from treetop.estimators.linear import XRLinear
 from treetop.estimators.transformer import XRTransformer
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.predictor import Predictor
-from treetop.ranking.combining import COMBINE
+from treetop.ranking.combining import check_combine, parsed_combine
 from treetop.runtime import Runtime
 
 
@@ -22,9 +22,13 @@ class Ensemble(FittedMixin):
     ----------
     members : sequence of XRLinear, XRTransformer or Ensemble
         Fitted models with the same labels.
-    combine : {'average', 'rank', 'sigmoid', 'softmax'}, default='average'
-        Mean of the scores; or mean after a function of them: ``"rank"`` is 1 / rank, ``"sigmoid"`` the
-        logistic function, ``"softmax"`` is over the labels listed for a document.
+    combine : {'average', 'rank', 'linear-rank', 'sigmoid', 'softmax'} or one with 'raw-', optional
+        Mean of the scores (``"average"``, the default); or mean after a function of them: ``"rank"`` is
+        1 / rank, ``"sigmoid"`` the logistic function, ``"softmax"`` is over the labels listed for a
+        document. ``"linear-rank"`` is PECOS's rank average: 100 for the first label that a member
+        lists, 99 for the second, …, and 0 for labels that it does not list. Before any of them,
+        ``"raw-"`` replaces the scores by the raw ones of the labels' rankers, such as
+        ``"raw-softmax"``.
     weights : sequence of float, optional
         Weight of each member; by default all weigh the same.
 
@@ -56,8 +60,12 @@ class Ensemble(FittedMixin):
     ) -> None:
         if not members:
             raise TreetopError("an ensemble needs at least one model")
-        if combine not in COMBINE:
-            raise TreetopError(f"combine is {combine!r}: choose one of {', '.join(COMBINE)}")
+        check_combine(combine)
+        if parsed_combine(combine)[0] and any(isinstance(one, Ensemble) for one in members):
+            raise TreetopError(
+                f"combine is {combine!r}, but a member is an ensemble, which has no raw scores: give "
+                "its members"
+            )
         self.members, self.combine = list(members), combine
         self.weights = list(weights) if weights is not None else [1.0] * len(members)
         if len(self.weights) != len(members) or min(self.weights) < 0 or not any(self.weights):

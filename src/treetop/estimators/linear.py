@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -11,7 +12,13 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, python_texts, read_features
+from treetop.features.given import (
+    TextsWithFeatures,
+    is_text,
+    python_texts,
+    read_features,
+    with_features,
+)
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
@@ -75,6 +82,8 @@ class XRLinear(Learner):
         X: Any,
         y: Any,
         *,
+        features: Any = None,
+        feature_names: Sequence[Any] | None = None,
         label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
@@ -92,6 +101,11 @@ class XRLinear(Learner):
             Label names per document; or a sparse or dense matrix of 0/1 or relevances, or such a data
             frame, whose columns are the labels; or one label per document. Names are strings,
             integers, floats or booleans, all of one type, which predictions and saved models keep.
+        features : matrix of shape (N, d), optional
+            Ready features of the texts `X`, used in place of TF-IDF features: predictions require such
+            features too. The texts are only kept, with ``keep_documents=True``.
+        feature_names : sequence of names, optional
+            Names of the columns of a matrix of features, which explanations show instead of numbers.
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
@@ -133,7 +147,10 @@ class XRLinear(Learner):
             weights = training.read_weights(sample_weight, Y.shape[0])
             auto.check_levels(asked, len(classes))
             warm_up(common_kernels(), place.threads, place.reporter)
-            self.model_ = self._learn(X, Y, classes, weights, tree, asked, place)
+            documents = with_features(X, features)
+            names = training.read_feature_names(feature_names, documents)
+            model = self._learn(documents, Y, classes, weights, tree, asked, place)
+            self.model_ = replace(model, feature_names=names)
         return self
 
     def _learn(
@@ -150,7 +167,9 @@ class XRLinear(Learner):
         settings, words, texts, watched = asked, None, None, None
         rows = training.counted_rows(weights)
         place.reporter.step("text features")
-        if is_text(X):
+        if isinstance(X, TextsWithFeatures):
+            X, texts = X.X, X.texts if settings.keep_documents else None
+        elif is_text(X):
             X = python_texts(X)
             if rows is not None:
                 X = list(X)
@@ -165,6 +184,7 @@ class XRLinear(Learner):
         training.check_rows(X, Y)
         if words is None and rows is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
+            texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.with_costs(settings, Y, weights)
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)

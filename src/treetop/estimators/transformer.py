@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, Unpack, cast
 
@@ -12,7 +13,7 @@ from treetop.estimators.learner import Learner
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.features.encoders.opening import TextEncoder
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text
+from treetop.features.given import TextsWithFeatures, is_text, with_features
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
@@ -95,9 +96,11 @@ class XRTransformer(Learner):
         X: Any,
         y: Any,
         *,
+        features: Any = None,
+        feature_names: Sequence[Any] | None = None,
         label_names: Sequence[Any] | None = None,
         sample_weight: Any = None,
-        validation: tuple[Any, Any] | None = None,
+        validation: tuple[Any, ...] | None = None,
         run: str | Path | None = None,
         resume: bool = False,
         overwrite: bool = False,
@@ -113,7 +116,12 @@ class XRTransformer(Learner):
             N texts.
         y, label_names, sample_weight
             As for `XRLinear.fit`.
-        validation : (texts, labels), optional
+        features : matrix of shape (N, d), optional
+            Ready features of the texts, used in place of TF-IDF features, such as those of the paper's
+            data sets: predictions require such features too.
+        feature_names : sequence of names, optional
+            Names of the columns of `features`, which explanations show instead of numbers.
+        validation : (texts, labels) or (texts, labels, features), optional
             Held-out documents on which the best weights of each level are chosen.
         run : str or Path, optional
             Folder for checkpoints and finished stages, from which training can be resumed.
@@ -143,12 +151,18 @@ class XRTransformer(Learner):
         ['learning_rate', 'level', 'loss']
         """
         asked = settings = cast(TransformerSettings, self._method())
-        if not is_text(X):
-            raise TreetopError("XRTransformer reads texts, not a feature matrix: use XRLinear for that")
+        documents = with_features(X, features)
+        if not isinstance(documents, TextsWithFeatures) and not is_text(documents):
+            raise TreetopError(
+                "XRTransformer reads texts, not a feature matrix alone: pass the texts, and the matrix "
+                "as features=, or use XRLinear"
+            )
+        names = training.read_feature_names(feature_names, documents)
         training.check_run(run, resume, overwrite)
-        data = training.read_documents(settings, X, y, label_names, sample_weight, validation)
+        data = training.read_documents(settings, documents, y, label_names, sample_weight, validation)
         auto.check_levels(settings, len(data.classes))
-        settings, _ = auto.with_ngrams(settings, data.texts)
+        if data.features is None:
+            settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
         stages = data.open_run(run, resume, overwrite)
 
@@ -157,7 +171,8 @@ class XRTransformer(Learner):
 
         with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
             warm_up(common_kernels(), place.threads, place.reporter)
-            self.model_ = training.with_fallback(place, learn)
+            model = training.with_fallback(place, learn)
+            self.model_ = replace(model, feature_names=names if settings.words else None)
         return self
 
     def _learn(
@@ -169,7 +184,7 @@ class XRTransformer(Learner):
         first = steps.preliminary_tree(tfidf, data) if settings.fine_tune else None
         encoder, tokens = steps.encoder_and_tokens(data)
         feature_map = FeatureMap(
-            (words.features if settings.words else 0, encoder.width),
+            (tfidf.shape[1] if settings.words else 0, encoder.width),
             words,
             EncoderHandle.holding(encoder, settings.max_length, settings.dropout),
             settings.dense_weight,
@@ -187,7 +202,9 @@ class XRTransformer(Learner):
         X = feature_map.join(tfidf, vectors)
         if head is not None:
             head = LabelWeights(*feature_map.on_dense_half(head.weight, head.bias, vectors))
-        views = views_of(settings.views(), words.widths) if settings.words else []
+        views = []
+        if settings.words and words is not None:
+            views = views_of(settings.views(), words.widths)
         rankers = steps.rankers(X, data, head, views)
         return training.learned_model(
             kind=self.kind,

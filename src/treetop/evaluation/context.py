@@ -37,6 +37,8 @@ class Context:
         Training documents per label.
     inverse : float64 array of shape (L',)
         Inverse propensity of each label.
+    constants : (float, float)
+        A and B of the propensities.
 
     Examples
     --------
@@ -53,6 +55,7 @@ class Context:
     positives: np.ndarray
     counts: np.ndarray
     inverse: np.ndarray
+    constants: tuple[float, float]
 
     @property
     def k(self) -> int:
@@ -129,6 +132,7 @@ def ranking_context(
         positives=np.diff(Y.indptr),
         counts=counts,
         inverse=inverse_propensity(counts, documents, A, B),
+        constants=(A, B),
     )
 
 

@@ -60,6 +60,7 @@ def evaluate(
     train_documents: int | None = None,
     propensity: str | tuple[float, float] = "default",
     threshold: float | None = None,
+    also: Iterable[str] = (),
 ) -> Evaluation:
     """Compute every registered metric of a matrix of scores.
 
@@ -85,16 +86,20 @@ def evaluate(
     train_documents : int, optional
         Number of training documents, together with `train_counts`.
     propensity : str or (float, float), default="default"
-        Propensity model of Jain et al. 2016: ``"default"``, ``"wikipedia"``, ``"amazon"`` or the
-        constants A and B.
+        Propensity model of Jain et al. 2016: ``"default"``, ``"wikipedia"``, ``"amazon"``, a data set
+        of the literature such as ``"amazon-670k"``, or the constants A and B.
     threshold : float, optional
         Adds micro and macro F1 of all labels that score at least this much.
+    also : iterable of str, default=()
+        Metrics that are computed on request only: ``"PSP_raw"`` is PSP without division by that of the
+        best possible ranking, as in the formula of the papers.
 
     Returns
     -------
     Evaluation
         A dict that prints as a table: metrics by name as fractions (``{"P@1": 0.75, …}``), the numbers
-        of documents and labels, and ``by_frequency``: recall, precision and F1 at the largest k for
+        of documents and labels, the values of ``k``, the constants of ``propensity`` (``{"A": …, "B":
+        …}``), and ``by_frequency``: recall, precision and F1 at the largest k for
         labels of each training frequency.
 
     Examples
@@ -109,6 +114,7 @@ def evaluate(
     ranks: tuple[int, ...] = (int(k),) if isinstance(k, int | np.integer) else tuple(k)
     if not ranks or min(ranks) < 1:
         raise TreetopError(f"k is {k}: give one or several numbers of at least 1")
+    computed = metrics.computed_metrics(also)
     context = ranking_context(
         y_true,
         scores,
@@ -119,22 +125,29 @@ def evaluate(
         train_documents=train_documents,
         propensity=propensity,
     )
-    return evaluation_of(context, ranks, threshold)
+    return evaluation_of(context, ranks, threshold, computed)
 
 
-def evaluation_of(deepest: Context, ranks: Sequence[int], threshold: float | None) -> Evaluation:
-    """Compute every registered metric: those of one rank at each of `ranks`, the others at the last."""
+def evaluation_of(
+    deepest: Context,
+    ranks: Sequence[int],
+    threshold: float | None,
+    computed: Sequence[metrics.Metric],
+) -> Evaluation:
+    """Compute metrics: those of one rank at each of `ranks`, the others at the last."""
     result = Evaluation(
         documents=int(deepest.Y.shape[0]),
         labels=int(deepest.Y.shape[1]),
         documents_without_labels=int((deepest.positives == 0).sum()),
+        k=list(ranks),
+        propensity=dict(zip("AB", deepest.constants, strict=True)),
     )
     for rank in ranks:
         context = deepest.at(rank)
-        for metric in metrics.METRICS.values():
+        for metric in computed:
             if metric.every_k:
                 result[f"{metric.name}@{rank}"] = float(metric.function(context))
-    for metric in metrics.METRICS.values():
+    for metric in computed:
         if not metric.every_k:
             result[f"{metric.name}@{deepest.k}"] = float(metric.function(deepest))
     if threshold is not None:

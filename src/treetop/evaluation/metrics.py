@@ -6,7 +6,7 @@ model card show the metrics that `METRICS` lists. To add one, `register` a funct
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,6 +37,8 @@ class Metric:
         If false, `evaluate` computes it at the largest k only.
     compared_at : tuple of int
         Values of k at which comparisons of several models show it.
+    on_request : bool
+        If true, `evaluate` computes it only if it is named in ``also``.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Metric:
     greater_is_better: bool
     every_k: bool
     compared_at: tuple[int, ...]
+    on_request: bool = False
 
 
 METRICS: dict[str, Metric] = {}
@@ -64,6 +67,7 @@ def register(
     greater_is_better: bool = True,
     every_k: bool = True,
     compared_at: tuple[int, ...] = (),
+    on_request: bool = False,
 ) -> Callable[[MetricFunction], MetricFunction]:
     """Register a function of a `Context` as a metric; use it as a decorator.
 
@@ -81,6 +85,8 @@ def register(
         If false, `evaluate` computes it at the largest k only.
     compared_at : tuple of int, default=()
         Values of k at which comparisons of several models show it.
+    on_request : bool, default=False
+        If true, `evaluate` computes it only if it is named in ``also``.
 
     Returns
     -------
@@ -103,7 +109,14 @@ def register(
 
     def add(function: MetricFunction) -> MetricFunction:
         METRICS[name] = Metric(
-            name, function, heading or name, percent, greater_is_better, every_k, compared_at
+            name,
+            function,
+            heading or name,
+            percent,
+            greater_is_better,
+            every_k,
+            compared_at,
+            on_request,
         )
         return function
 
@@ -146,6 +159,12 @@ def propensity_scored_precision(context: Context) -> float:
     return ratio(context.gains.sum(), context.ideal_gains.sum())
 
 
+@register("PSP_raw", on_request=True)
+def raw_propensity_scored_precision(context: Context) -> float:
+    """PSP@k as its formula says, not divided by that of the best ranking: it may be above 1."""
+    return float(context.gains.sum() / (context.gains.shape[0] * context.k))
+
+
 @register("PSnDCG")
 def propensity_scored_ndcg(context: Context) -> float:
     """PSnDCG@k, divided by that of the best possible ranking, as is usual in the literature."""
@@ -174,6 +193,16 @@ def macro_f1(context: Context) -> float:
 def coverage(context: Context) -> float:
     """Fraction of the labels in the test set that are predicted correctly at least once."""
     return ratio(np.unique(context.best[context.hits]).size, np.unique(context.Y.indices).size)
+
+
+def computed_metrics(also: Iterable[str]) -> list[Metric]:
+    """The metrics that are always computed, and those that are asked for in addition."""
+    asked = [also] if isinstance(also, str) else list(also)
+    optional = [name for name, metric in METRICS.items() if metric.on_request]
+    for name in asked:
+        if name not in METRICS:
+            raise TreetopError(f"unknown metric {name!r}: also takes {', '.join(optional)}")
+    return [metric for metric in METRICS.values() if not metric.on_request or metric.name in asked]
 
 
 def discounts(k: int) -> np.ndarray:

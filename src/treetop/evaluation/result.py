@@ -25,7 +25,7 @@ class Evaluation(dict[str, Any]):
     >>> result["P@2"]
     0.5
     >>> print(result)  # doctest: +ELLIPSIS
-    2 documents, 3 labels, metrics in percent
+    2 documents, 3 labels, metrics in percent at k = 1, 2; propensities with A = 0.55, B = 1.5
     <BLANKLINE>
                   @1      @2
     --------  ------  ------
@@ -56,7 +56,11 @@ class Evaluation(dict[str, Any]):
 
     def title(self) -> str:
         """Return the line above the tables."""
-        return f"{self['documents']:,} documents, {self['labels']:,} labels, metrics in percent"
+        title = f"{self['documents']:,} documents, {self['labels']:,} labels, metrics in percent"
+        if "propensity" not in self:  # saved by an earlier version
+            return title
+        constants = ", ".join(f"{name} = {value:g}" for name, value in self["propensity"].items())
+        return f"{title} at k = {', '.join(map(str, self['k']))}; propensities with {constants}"
 
     def __repr__(self) -> str:
         if "by_frequency" not in self:

@@ -17,6 +17,7 @@ from treetop.explain.contributions import NamedGrams, together
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path
 from treetop.explain.grams import DocumentGrams
 from treetop.explain.spans import Occurrences
+from treetop.features.given import parts_of
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of
 from treetop.model.ensemble import EnsembleModel
@@ -65,8 +66,8 @@ def explain(
 ) -> list[Explanation]:
     """Explain the labels `names` of a document, or its best `k` labels.
 
-    `document` is a text, or a matrix of one row if the model was trained on a matrix. At most `words`
-    words and `neighbours` training documents are listed.
+    `document` is a text, a matrix of one row if the model was trained on a matrix, or a text with ready
+    features. At most `words` words and `neighbours` training documents are listed.
     """
     explainer = Explainer(model, document, runtime, words=words, neighbours=neighbours)
     return explainer.explain(explainer.best(k) if names is None else names)
@@ -78,9 +79,11 @@ class Explainer:
     def __init__(
         self, model: Predictor, document: Any, runtime: Runtime, *, words: int = 20, neighbours: int = 3
     ) -> None:
-        text = document if isinstance(document, str) else None
+        documents = [document] if isinstance(document, str) else document
+        texts, _ = parts_of(documents)
+        text = None if texts is None else next(iter(texts), None)
         self.model, self.runtime, self.words = model, runtime, words
-        self.X = model.features([document] if text is not None else document, runtime)
+        self.X = model.features(documents, runtime)
         self.named, self.occurrences = NamedGrams(), None if text is None else Occurrences(text)
         self.members = [
             Member(

@@ -27,7 +27,7 @@ class DocumentGrams:
     def __init__(
         self, model: Model, features: np.ndarray, named: NamedGrams, occurrences: Occurrences | None
     ) -> None:
-        self.tfidf, self.features = model.feature_map.words, features
+        self.model, self.tfidf, self.features = model, model.feature_map.words, features
         self.named, self.occurrences = named, occurrences
         self.number_of: dict[int, int] = {}  # by feature
         # By number: 0, or of an n-gram whose value goes to words, which others are searched with it.
@@ -100,7 +100,7 @@ class DocumentGrams:
     def gram_of(self, feature: int) -> tuple[Gram, int]:
         """The n-gram of a feature, and in how many characters of the text it is counted."""
         if self.tfidf is None or self.occurrences is None:
-            return Gram(f"feature {feature}"), 0
+            return Gram(self.model.feature_name(feature)), 0
         analyzer = analyzer_of(self.tfidf, feature)
         gram = Gram(self.tfidf.feature_name(feature), analyzer.unit, analyzer.lowercase)
         return gram, len(self.occurrences.text) if analyzer.first is None else analyzer.first

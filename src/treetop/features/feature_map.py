@@ -11,7 +11,15 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
-from treetop.features.hybrid import Features, cat, center_of, features, on_dense_half
+from treetop.features.hybrid import (
+    Features,
+    blank_texts,
+    cat,
+    center_of,
+    features,
+    on_dense_half,
+    sparse_alone,
+)
 from treetop.runtime import Runtime
 
 
@@ -38,7 +46,10 @@ class Vectoriser(Protocol):
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """Makes the features of texts. Without words and encoder, a model takes feature matrices only."""
+    """Makes the features of texts. Without words and encoder, a model takes feature matrices only.
+
+    With an encoder but without words, the sparse half is ready: it is passed along with the texts.
+    """
 
     widths: tuple[int, int]  # columns of the sparse and the dense half
     words: Vectoriser | None = None
@@ -52,14 +63,30 @@ class FeatureMap:
         """Whether the map takes texts, and not only feature matrices."""
         return self.words is not None or self.encoder is not None
 
-    def of_texts(self, texts: Iterable[str], runtime: Runtime) -> Features:
-        """Φ_cat of texts; the sparse half only if there is no encoder. Blank texts are marked."""
-        if not self.reads_texts:
-            raise TreetopError("this model was trained on a feature matrix, not on text")
-        assert self.words is not None
+    @property
+    def needs_features(self) -> bool:
+        """Whether ready features are required, alone or beside the texts."""
         if self.encoder is None:
+            return self.words is None
+        return self.words is None and self.widths[0] > 0
+
+    def of_texts(
+        self, texts: Iterable[str], runtime: Runtime, ready: Features | None = None
+    ) -> Features:
+        """Φ_cat of texts; the sparse half only if there is no encoder. Blank texts are marked.
+
+        `ready` replaces Φ_tfidf in a map without words.
+        """
+        if not self.reads_texts:
+            raise TreetopError(
+                "this model was trained on a feature matrix, not on text: give a matrix, or texts with "
+                "features="
+            )
+        if self.encoder is None:
+            assert self.words is not None
             return features(self.words.transform(texts, runtime.threads)).blank_marked()
         texts = list(texts)
+        sparse = self.sparse_half(texts, runtime, ready)
         vectors = self.encoder.embed(texts, runtime)
         if vectors.shape[1] != self.widths[1]:
             place = "" if self.encoder.folder is None else f"{self.encoder.folder}: "
@@ -67,8 +94,30 @@ class FeatureMap:
                 f"{place}the encoder makes vectors of {vectors.shape[1]:,} numbers, but the model "
                 f"expects {self.widths[1]:,}: copy the model folder again or train again"
             )
-        joined = self.join(self.words.transform(texts, runtime.threads), vectors)
-        return joined.blank_marked(texts)
+        joined = self.join(sparse, vectors)
+        if not self.needs_features:
+            return joined.blank_marked(texts)
+        # A text without words is not blank if it has features.
+        blank = blank_texts(texts) & (np.diff(sparse.indptr) == 0)
+        return replace(joined, blank=blank) if blank.any() else joined
+
+    def sparse_half(self, texts: list[str], runtime: Runtime, ready: Features | None) -> sp.csr_matrix:
+        """Φ_tfidf of texts, or the ready features in its place."""
+        if self.words is not None:
+            return self.words.transform(texts, runtime.threads)
+        if not self.needs_features:
+            return sp.csr_matrix((len(texts), 0), dtype=np.float32)
+        width = self.widths[0]
+        if ready is None:
+            raise TreetopError(
+                f"this model was trained on texts with ready features: give features= ({width:,} "
+                "columns) with the texts"
+            )
+        if sum(ready.widths) != width:
+            raise TreetopError(
+                f"features has {sum(ready.widths):,} columns, but this model was trained with {width:,}"
+            )
+        return sparse_alone(ready)
 
     def join(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
         """Φ_cat from Φ_tfidf and Φ_dnn: both halves scaled row by row, then placed side by side."""

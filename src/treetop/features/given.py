@@ -1,8 +1,9 @@
-"""The documents passed to an estimator: texts, or a matrix of features."""
+"""The documents passed to an estimator: texts, a matrix of features, or texts with ready features."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,44 @@ from treetop.runtime.frames import column_names, listed
 
 # Kinds of numpy types: numbers, and those of arrays of texts.
 NUMBERS, TEXTS = "biuf", "OUT"
+
+
+@dataclass(frozen=True)
+class TextsWithFeatures:
+    """Texts, and a row of ready features for each. A model takes from it what it was trained on."""
+
+    texts: Sequence[str]
+    X: Features
+
+    def __len__(self) -> int:
+        return self.X.rows
+
+    def __getitem__(self, rows: slice) -> TextsWithFeatures:
+        return TextsWithFeatures(self.texts[rows], self.X[rows])
+
+
+def with_features(X: Any, ready: Any) -> Any:
+    """`X`, together with its ready features if there are any; a copy of the texts is made then."""
+    if ready is None:
+        return X
+    if isinstance(X, TextsWithFeatures) or not is_text(X):
+        raise TreetopError(
+            "features= goes with texts, but X has features already: give either texts with features=, "
+            "or a matrix alone"
+        )
+    texts, rows = list(python_texts(X)), read_features(ready)
+    if rows.rows != len(texts):
+        raise TreetopError(
+            f"{len(texts):,} texts, but features has {rows.rows:,} rows: give one row per text"
+        )
+    return TextsWithFeatures(texts, rows)
+
+
+def parts_of(documents: Any) -> tuple[Iterable[str] | None, Any]:
+    """The texts and the matrix of features of documents; None for what they do not have."""
+    if isinstance(documents, TextsWithFeatures):
+        return documents.texts, documents.X
+    return (python_texts(documents), None) if is_text(documents) else (None, documents)
 
 
 def is_text(X: Any) -> bool:

@@ -51,7 +51,7 @@ class Features:
         if self.dense.shape[1]:
             blank &= ~self.dense.any(axis=1)
         if texts:
-            blank |= np.array([not text or text.isspace() for text in texts])
+            blank |= blank_texts(texts)
         return replace(self, blank=blank) if blank.any() else self
 
     def squared_norms(self) -> np.ndarray:
@@ -84,6 +84,18 @@ def features(sparse: Any = None, dense: Any = None) -> Features:
         if not np.isfinite(half).all():
             raise TreetopError(f"{name} features contain NaN or infinity: remove them first")
     return Features(sparse, dense)
+
+
+def blank_texts(texts: Sequence[str]) -> np.ndarray:
+    """Which of the texts are empty or white space: bool."""
+    return np.array([not text or text.isspace() for text in texts], bool)
+
+
+def sparse_alone(X: Features) -> sp.csr_matrix:
+    """All features as one sparse matrix, whichever half they are in."""
+    if not X.widths[1]:
+        return X.sparse
+    return canonical(sp.hstack([X.sparse, sp.csr_matrix(X.dense)], "csr"))
 
 
 def canonical(matrix: Any) -> sp.csr_matrix:

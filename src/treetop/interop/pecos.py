@@ -14,8 +14,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from treetop.data.dataset import check_label_names
+from treetop.data.dataset import check_label_count
 from treetop.data.files import lines_of
+from treetop.data.labelnames import numbered_names
 from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.estimators import XRLinear, XRTransformer
@@ -47,7 +48,8 @@ def import_model(
     folder : Path
         Folder of an ``XLinearModel`` or an ``XTransformer``.
     words : Path, optional
-        Folder of PECOS's TF-IDF vectorizer, required to predict from texts.
+        Folder of PECOS's TF-IDF vectorizer, required to predict from texts. Without it, an
+        ``XLinearModel`` takes feature matrices, and an ``XTransformer`` texts with ``features=``.
     labels : Path, optional
         File of label names, one per line; by default labels are named by their numbers.
 
@@ -89,11 +91,6 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
     if type(width) is not int or not 0 < width < LARGEST:
         raise TreetopError(f"{inner / 'text_encoder' / 'config.json'}: hidden_size is not a size")
     ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
-    if sparse and words is None:
-        raise TreetopError(
-            f"{folder}: the model reads {sparse:,} word features alongside the encoder: give the "
-            "folder of its TF-IDF (--words)"
-        )
     parameters = inner / "param.json"
     predicting = section(parameters, read_json(parameters), "pred_params")
     length = number_of_json(parameters, predicting, "truncate_length", 128)
@@ -105,9 +102,10 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
         dense_weight=1.0,
         center=False,
     )
+    vectoriser = no_words() if not sparse else None  # None: the features are passed with the texts
     feature_map = FeatureMap(
         (sparse, width),
-        no_words() if words is None else checked_words(words, sparse),
+        vectoriser if words is None else checked_words(words, sparse),
         EncoderHandle.holding(read_encoder(inner, settings), settings.max_length, settings.dropout),
         settings.dense_weight,
     )
@@ -167,8 +165,10 @@ def imported_model(
 ) -> Model:
     """The model as `fit` would have returned it, except that label counts are unknown (zero)."""
     count = ranker.tree.label_of.size
-    names = [str(number) for number in range(count)] if labels is None else list(lines_of(labels))
-    check_label_names(labels, names, count)
+    names = [str(number) for number in range(count)]
+    if labels is not None:
+        names = numbered_names(list(lines_of(labels)))
+        check_label_count(labels, len(names), count)
     return Model(
         kind=kind,
         settings=settings,

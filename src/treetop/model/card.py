@@ -22,9 +22,15 @@ USE = """
 import treetop
 
 model = treetop.load("path/to/this/folder")  # or treetop.from_pretrained("name/on-the-hub")
-model.predict(["a text"], k=5)
+{call}
 ```
 """
+# How to predict with models that take texts, features, or texts with features.
+CALLS = {
+    (True, False): 'model.predict(["a text"], k=5)',
+    (False, True): "model.predict(X, k=5)  # a sparse matrix of the features it was trained on",
+    (True, True): 'model.predict(["a text"], features=X, k=5)  # the features it was trained on',
+}
 LIMITS = """
 ## Limits
 
@@ -38,7 +44,9 @@ def card(facts: dict[str, Any]) -> str:
     """Write the model card from the content of config.json."""
     about = about_ensemble(facts) if facts["model"] == "ensemble" else about_model(facts)
     metadata = METADATA.format(tag=facts["model"])
-    return metadata + about + USE + metrics_section(facts) + settings_section(facts) + LIMITS
+    takes = (facts.get("reads_texts", True), facts.get("needs_features", False))
+    use = USE.format(call=CALLS[takes])
+    return metadata + about + use + metrics_section(facts) + settings_section(facts) + LIMITS
 
 
 def about_model(facts: dict[str, Any]) -> str:

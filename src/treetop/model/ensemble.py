@@ -9,16 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.features.given import is_text, python_texts
+from treetop.errors import TreetopError
+from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.predictor import HERE, Predictor, check_limits
 from treetop.model.seen import SeenDocuments
-from treetop.ranking.combining import combined
+from treetop.ranking.combining import LINEAR_RANK, LISTED, combined, parsed_combine, restricted
 from treetop.runtime import Runtime
-
-# Labels per document that each member of an ensemble contributes to the pool of candidates. It does not
-# depend on the number of labels requested, and neither does any score.
-CANDIDATES_PER_MEMBER = 100
 
 
 @dataclass(frozen=True)
@@ -51,9 +48,20 @@ class EnsembleModel:
         return self.members[0].train_documents
 
     @property
+    def preset(self) -> str:
+        """Name of the preset that the first member was trained with; empty without one."""
+        return self.members[0].preset
+
+    @property
     def widths(self) -> tuple[int, int]:
         """Columns of the sparse and the dense half of the features, of the first member."""
         return self.members[0].widths
+
+    @property
+    def ready_columns(self) -> int | None:
+        """Columns of the ready features, of the first member that takes any; None if none does."""
+        every = (member.ready_columns for member in self.members)
+        return next((columns for columns in every if columns is not None), None)
 
     @property
     def seen(self) -> SeenDocuments | None:
@@ -67,12 +75,18 @@ class EnsembleModel:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether all members take texts."""
-        return all(member.reads_texts for member in self.members)
+        """Whether any member takes texts."""
+        return any(member.reads_texts for member in self.members)
+
+    @property
+    def needs_features(self) -> bool:
+        """Whether any member takes ready features, alone or with texts."""
+        return any(member.needs_features for member in self.members)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:
-        """Compute the features of each member."""
-        documents = list(python_texts(documents)) if is_text(documents) else documents
+        """Compute the features of each member; of texts with features, each takes what it needs."""
+        if not isinstance(documents, TextsWithFeatures) and is_text(documents):
+            documents = list(python_texts(documents))
         return [member.features(documents, runtime) for member in self.members]
 
     def select(self, features: Sequence[Any], rows: np.ndarray) -> list[Any]:
@@ -88,22 +102,31 @@ class EnsembleModel:
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""
         check_limits(k, beam)
+        if raw:
+            raise TreetopError("an ensemble has no raw scores: combine its members' instead")
+        of_raw, how = parsed_combine(self.combine)
         pairs = list(zip(self.members, features, strict=True))
+        lists = None
         if candidates is None:
             lists = [
-                member.scores_from(own, CANDIDATES_PER_MEMBER, runtime, beam=beam, allow=allow)
+                member.scores_from(own, LISTED, runtime, beam=beam, allow=allow)
                 for member, own in pairs
             ]
             candidates = union_of(lists)
-        most = max(1, int(np.diff(sp.csr_matrix(candidates).indptr).max(initial=0)))
-        parts = [
-            member.scores_from(own, most, runtime, allow=allow, candidates=candidates)
-            for member, own in pairs
-        ]
-        return combined(parts, self.weights, self.combine, k)
+        parts = lists
+        if parts is None or of_raw or how != LINEAR_RANK:
+            most = max(1, int(np.diff(sp.csr_matrix(candidates).indptr).max(initial=0)))
+            parts = [
+                member.scores_from(own, most, runtime, allow=allow, candidates=candidates, raw=of_raw)
+                for member, own in pairs
+            ]
+        if how == LINEAR_RANK and lists is not None:  # ranks in each member's own list
+            parts = [restricted(part, own) for part, own in zip(parts, lists, strict=True)]
+        return combined(parts, self.weights, how, k)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the members' encoders."""
@@ -117,6 +140,8 @@ class EnsembleModel:
             "members": [member.kind for member in self.members],
             "combine": self.combine,
             "weights": list(self.weights),
+            "reads_texts": self.reads_texts,
+            "needs_features": self.needs_features,
             "train_documents": self.train_documents,
             "labels": len(self.classes),
         }

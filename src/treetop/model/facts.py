@@ -37,6 +37,7 @@ class ModelFacts:
     label_type: str
     train_documents: int
     encoder_files: dict[str, Any]  # sizes and checksums by name
+    preset: str
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> ModelFacts:
@@ -63,6 +64,7 @@ class ModelFacts:
             label_type=chosen("label_type", config.get("label_type", "str"), LABEL_TYPES),
             train_documents=config["train_documents"],
             encoder_files={n: e for n, e in config["files"].items() if n.startswith("encoder/")},
+            preset=entry(config, "preset", str, ""),
         )
 
 

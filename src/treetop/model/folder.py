@@ -138,6 +138,7 @@ def read_parts(folder: Path, home: Path, facts: ModelFacts, runtime: Runtime) ->
         history=read_history(folder / "history.jsonl"),
         storage=facts.storage,
         asked=facts.asked,
+        preset=facts.preset,
         **parts,
     )
 

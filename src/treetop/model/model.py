@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,12 +12,13 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, python_texts, read_features_like
+from treetop.features.given import parts_of, read_features_like
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.documents import KeptDocuments
+from treetop.model.feature_names import FeatureNames
 from treetop.model.predictor import HERE, check_limits
 from treetop.model.seen import SeenDocuments
 from treetop.ranking.blank import without_rows
@@ -43,7 +44,11 @@ class SavedPart(Protocol):
 
 
 # Optional parts of a model by the name of their field. Each is a file of the model folder.
-OPTIONAL_PARTS: dict[str, type[SavedPart]] = {"documents": KeptDocuments, "seen": SeenDocuments}
+OPTIONAL_PARTS: dict[str, type[SavedPart]] = {
+    "documents": KeptDocuments,
+    "seen": SeenDocuments,
+    "feature_names": FeatureNames,
+}
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,11 @@ class Model:
     train_documents: int
     documents: KeptDocuments | None = None
     seen: SeenDocuments | None = None  # hashes of the training documents
+    feature_names: FeatureNames | None = None  # of features that were passed as a matrix
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
+    preset: str = ""  # name of the preset it was trained with, if any
 
     def __repr__(self) -> str:
         trees = ", ".join(str(ranker.tree) for ranker in self.rankers)
@@ -83,25 +90,53 @@ class Model:
         """Whether the model takes texts; otherwise it takes a feature matrix."""
         return self.feature_map.reads_texts
 
+    @property
+    def needs_features(self) -> bool:
+        """Whether the model takes ready features, alone or with texts."""
+        return self.feature_map.needs_features
+
+    @property
+    def ready_columns(self) -> int | None:
+        """Columns of the ready features that it takes, alone or with texts; None if it takes none."""
+        if not self.needs_features:
+            return None
+        return self.widths[0] if self.reads_texts else sum(self.widths)
+
     @cached_property
     def vocabulary(self) -> Vocabulary:
         """Label names as strings, and their numbers."""
         return vocabulary(self.classes)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
-        """Compute features of texts, or check and convert a feature matrix."""
-        if is_text(documents):
-            return self.feature_map.of_texts(python_texts(documents), runtime)
-        return self.checked(read_features_like(documents, self.widths))
+        """Compute features of texts, or check and convert a feature matrix.
+
+        Of texts with ready features, the model takes what it was trained on.
+        """
+        texts, ready = parts_of(documents)
+        if ready is None or (texts is not None and self.reads_texts):
+            assert texts is not None
+            return self.feature_map.of_texts(texts, runtime, ready)
+        return self.checked(read_features_like(ready, self.widths))
 
     def checked(self, X: Features) -> Features:
         """Return `X`; raise unless it has as many columns as the features of the training data."""
         if X.widths != self.widths:
+            if self.reads_texts and sum(X.widths) == self.ready_columns:
+                raise TreetopError(
+                    "this model was trained on texts with ready features: give the texts too, and "
+                    "these features as features="
+                )
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "
                 f"{sum(self.widths)} features as input"
             )
         return X
+
+    def feature_name(self, feature: int) -> str:
+        """The name of a column of the sparse half that was passed as a matrix, or its number."""
+        if self.feature_names is None:
+            return f"feature {feature}"
+        return self.feature_names.name_of(feature)
 
     def select(self, features: Features, rows: np.ndarray) -> Features:
         """Select features of some documents by their row numbers."""
@@ -116,8 +151,12 @@ class Model:
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
-        """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""
+        """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row.
+
+        `raw` gives the raw scores of the labels' rankers, without those of the nodes above.
+        """
         check_limits(k, beam)
         allowed = None if allow is None else columns_of(allow, self.vocabulary)
         if candidates is not None:
@@ -125,6 +164,8 @@ class Model:
             if candidates.shape != shape:
                 raise TreetopError(f"candidates have shape {candidates.shape}, expected {shape}")
         rankers, threads = self.rankers, runtime.thread_count
+        if raw:
+            rankers = tuple(map(with_raw_scores, rankers))
         if len(rankers) == 1:
             scores = rankers[0].predict(features, k, threads, beam, allowed, candidates)
         else:
@@ -143,10 +184,13 @@ class Model:
             "model": self.kind,
             "settings": to_json(self.settings),
             "asked": dict(self.asked),
+            **({"preset": self.preset} if self.preset else {}),
             "trees": [str(ranker.tree) for ranker in self.rankers],
             "storage": self.storage,
             "text": False if words is None else words.kind,
             "label_type": label_type(self.classes),
+            "reads_texts": self.reads_texts,
+            "needs_features": self.needs_features,
             "feature_widths": list(self.widths),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
@@ -156,3 +200,8 @@ class Model:
                 "most_frequent": int(self.label_counts.max(initial=0)),
             },
         }
+
+
+def with_raw_scores(ranker: Ranker) -> Ranker:
+    """A ranker whose scores are the raw ones of its labels."""
+    return replace(ranker, settings=replace(ranker.settings, score_transform="identity"))

@@ -34,15 +34,21 @@ class Predictor(Protocol):
     @property
     def train_documents(self) -> int: ...  # noqa: D102
     @property
+    def preset(self) -> str: ...  # noqa: D102
+    @property
     def widths(self) -> tuple[int, int]: ...  # noqa: D102
+    @property
+    def ready_columns(self) -> int | None: ...  # noqa: D102
     @property
     def seen(self) -> SeenDocuments | None: ...  # noqa: D102
     @property
     def has_encoder(self) -> bool: ...  # noqa: D102
     @property
     def reads_texts(self) -> bool: ...  # noqa: D102
+    @property
+    def needs_features(self) -> bool: ...  # noqa: D102
     def features(self, documents: Any, runtime: Runtime = HERE) -> Any:
-        """Compute features of texts, or check a feature matrix."""
+        """Compute features of texts, with or without ready features, or check a feature matrix."""
 
     def select(self, features: Any, rows: np.ndarray) -> Any:
         """Select features of some documents by their row numbers."""
@@ -56,8 +62,12 @@ class Predictor(Protocol):
         beam: int | None = None,
         allow: Iterable[Any] | None = None,
         candidates: sp.csr_matrix | None = None,
+        raw: bool = False,
     ) -> sp.csr_matrix:
-        """Score the best `k` labels of each document: CSR (N, L), best first in each row."""
+        """Score the best `k` labels of each document: CSR (N, L), best first in each row.
+
+        `raw` gives the raw scores of `candidates`, as an ensemble may combine them.
+        """
 
     def describe(self) -> dict[str, Any]:
         """Describe the model in plain values, for config.json, the model card and the service."""

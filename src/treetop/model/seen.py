@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.given import TextsWithFeatures
 from treetop.features.hybrid import Features, canonical
 from treetop.runtime.checking import Column, check_arrays
 
@@ -78,7 +79,9 @@ def hashes_of_rows(matrix: Any) -> Iterator[int]:
 
 
 def hashes_of(documents: Any) -> Iterable[int]:
-    """The hashes of texts or of the rows of a matrix."""
+    """The hashes of texts, with or without ready features, or of the rows of a matrix."""
+    if isinstance(documents, TextsWithFeatures):
+        documents = documents.texts
     if isinstance(documents, list):
         return map(hash_of_text, documents)
     return hashes_of_rows(documents)

@@ -7,7 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
-COMBINE = ("average", "rank", "sigmoid", "softmax")
+from treetop.errors import TreetopError
+
+LINEAR_RANK = "linear-rank"
+HOW = ("average", "rank", LINEAR_RANK, "sigmoid", "softmax")
+# The same of raw scores: those of the labels' rankers alone, before any score transform.
+RAW = "raw-"
+COMBINE = (*HOW, *(f"{RAW}{how}" for how in HOW))
+# Labels per document that each member of an ensemble contributes to the pool of candidates. It does not
+# depend on the number of labels requested, and neither does any score.
+LISTED = 100
 # Best labels of a member over which softmax normalizes.
 SOFTMAX_LABELS = 20
 
@@ -48,7 +57,8 @@ def combined(
 ) -> sp.csr_matrix:
     """Return the best `k` scores per row of a weighted mean of score matrices, transformed first.
 
-    The mean of a label goes over the matrices that have a score for it: a missing score is not 0.
+    The mean of a label goes over the matrices that have a score for it: a missing score is not 0,
+    except for ``"linear-rank"``, where it is the worst rank.
     """
     shape = parts[0].shape
     transformed = [worth(sp.csr_matrix(part), combine) for part in parts]
@@ -57,10 +67,33 @@ def combined(
     values = shares * np.concatenate([part.data for part in transformed])
     distinct, place = np.unique(positions, return_inverse=True)
     totals, mass = np.bincount(place, values), np.bincount(place, shares)
+    if combine == LINEAR_RANK:
+        mass = np.full(totals.size, np.sum(weights))
     means = np.divide(totals, mass, out=np.zeros(totals.size), where=mass > 0)
     rows, labels = np.divmod(distinct, shape[1])
     indptr = np.searchsorted(rows, np.arange(shape[0] + 1))
     return best_of(sp.csr_matrix((means, labels, indptr), shape=shape), k)
+
+
+def check_combine(combine: str, source: str | None = None) -> None:
+    """Raise unless scores can be combined in this way; `source` begins the message."""
+    if combine not in COMBINE:
+        raise TreetopError(
+            f"{source or f'combine is {combine!r}'}: choose one of {', '.join(HOW)}, or of the raw "
+            f"scores, such as {RAW}average"
+        )
+
+
+def parsed_combine(combine: str) -> tuple[bool, str]:
+    """Whether raw scores are combined, and how."""
+    return combine.startswith(RAW), combine.removeprefix(RAW)
+
+
+def restricted(scores: sp.csr_matrix, listed: sp.csr_matrix) -> sp.csr_matrix:
+    """Keep the scores that another matrix has, too, in their order."""
+    kept = np.isin(positions_of(scores), positions_of(listed))
+    indptr = np.append(0, np.cumsum(kept))[scores.indptr]
+    return sp.csr_matrix((scores.data[kept], scores.indices[kept], indptr), shape=scores.shape)
 
 
 def positions_of(scores: sp.csr_matrix) -> np.ndarray:
@@ -80,7 +113,11 @@ def ranks_of(scores: sp.csr_matrix) -> np.ndarray:
 
 
 def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
-    """Transform the scores of one model as `combine` says; only stored scores count."""
+    """Transform the scores of one model as `combine` says; only stored scores count.
+
+    ``"linear-rank"`` is that of PECOS: `LISTED`, or the number of labels if there are fewer, for the
+    first label, one less for each that follows.
+    """
     if combine == "average":
         return scores
     data = scores.data.astype(np.float64)
@@ -94,6 +131,8 @@ def worth(scores: sp.csr_matrix, combine: str) -> sp.csr_matrix:
         data = np.exp(data - peak[rows])
         best = ranks_of(scores) < SOFTMAX_LABELS
         data /= np.bincount(rows[best], data[best], minlength=scores.shape[0])[rows]
+    elif combine == LINEAR_RANK:
+        data = min(LISTED, scores.shape[1]) - ranks_of(scores).astype(np.float64)
     else:
         data = 1 / (1.0 + ranks_of(scores))
     return sp.csr_matrix((data, scores.indices, scores.indptr), shape=scores.shape)

@@ -150,9 +150,8 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
         Each explanation lists the contributions of words, text encoder and bias, which add up to the
         raw score, the paths through the label trees, and similar training documents.
         """
-        document = body.features if body.text is None else body.text
         caller = worker.caller(request.scope)
-        explanations = await worker.explain(caller, document, body.labels, body.words)
+        explanations = await worker.explain(caller, body.document, body.labels, body.words)
         return Response(json.dumps({"labels": explanations}), media_type="application/json")
 
     @app.get("/v1/labels", response_model=LabelsResponse, summary="Search labels", **common)
@@ -202,6 +201,7 @@ def add_model_routes(app: FastAPI, worker: Worker) -> None:
             "train_documents": served.model.train_documents,
             "encoder": served.model.has_encoder,
             "features": served.columns,
+            "texts": served.model.reads_texts,
             "feedback": worker.journal is not None,
             "loaded": served.loaded,
             "scores": score_info(served.model),

@@ -14,13 +14,14 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.explain.explaining import Explainer
+from treetop.features.given import with_features
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
 from treetop.serve.batching import Piece
-from treetop.serve.features import to_matrix
+from treetop.serve.features import row_of, text_in, to_matrix
 from treetop.serve.label_search import LabelSearch
-from treetop.serve.requests import Document, SparseRow
+from treetop.serve.requests import Document, SparseRow, TextWithRow
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ class Served:
         self.config = read_config(folder, verify=False)
         self.name = folder.resolve().name
         self.loaded = time.time()
-        # Of the feature matrix that the model takes, None if it takes texts.
-        self.columns = None if self.model.reads_texts else sum(self.model.widths)
+        # Of the features that the model takes, alone or with texts; None if it takes none.
+        self.columns = self.model.ready_columns
 
     @cached_property
     def search(self) -> LabelSearch:
@@ -98,13 +99,21 @@ class Served:
         return answers
 
     def readable(self, documents: Sequence[Document]) -> Any:
-        """Texts, or rows of features as a matrix, as the model takes them."""
-        return documents if self.columns is None else to_matrix(documents, self.columns)
+        """Texts, rows of features as a matrix, or both, as the model takes them."""
+        if self.columns is None:
+            return documents
+        rows = to_matrix([row_of(document) for document in documents], self.columns)
+        if not self.model.reads_texts:
+            return rows
+        return with_features([text_in(document) or "" for document in documents], rows)
 
     @property
     def warm_up_document(self) -> Document:
         """A document to try the model with."""
-        return "warm up" if self.columns is None else SparseRow(indices=[0], values=[1.0])
+        if self.columns is None:
+            return "warm up"
+        row = SparseRow(indices=[0], values=[1.0])
+        return TextWithRow("warm up", row) if self.model.reads_texts else row
 
     def predictions(
         self, scores: sp.csr_matrix, row: int, query: PredictQuery

@@ -9,19 +9,43 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.serve.errors import RequestError
-from treetop.serve.requests import Document, SparseRow
+from treetop.serve.requests import Document, SparseRow, TextWithRow
 
 LARGEST = float(np.finfo(np.float32).max)
 
 
-def check_inputs(documents: Sequence[Document], columns: int | None) -> None:
-    """Answer 409 unless the model takes texts, or such rows; `columns` is None if it takes texts."""
+def check_inputs(documents: Sequence[Document], reads_texts: bool, columns: int | None) -> None:
+    """Answer 409 unless the model takes such documents: texts, rows of `columns` features, or both."""
     for number, document in enumerate(documents):
-        if isinstance(document, str) != (columns is None):
-            wanted = "texts, not features" if columns is None else "features, not texts"
-            raise RequestError(409, "wrong_input", f"This model takes {wanted}")
+        row = row_of(document)
+        if (text_in(document) is not None, row is not None) != (reads_texts, columns is not None):
+            message = f"This model takes {kinds_wanted(reads_texts, columns)}"
+            raise RequestError(409, "wrong_input", message)
         if columns is not None:
-            check_row(number, document, columns)
+            check_row(number, row, columns)
+
+
+def kinds_wanted(reads_texts: bool, columns: int | None) -> str:
+    """What a model takes, in words."""
+    if columns is None:
+        return "texts, not features"
+    if reads_texts:
+        return f"texts with features: send a row of {columns:,} features with each text"
+    return "features, not texts"
+
+
+def text_in(document: Document) -> str | None:
+    """The text of a document, if it has one."""
+    if isinstance(document, TextWithRow):
+        return document.text
+    return document if isinstance(document, str) else None
+
+
+def row_of(document: Document) -> Any:
+    """The features of a document, if it has any."""
+    if isinstance(document, TextWithRow):
+        return document.features
+    return None if isinstance(document, str) else document
 
 
 def check_row(number: int, row: Any, columns: int) -> None:

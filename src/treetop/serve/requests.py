@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
@@ -67,7 +68,17 @@ class SparseRow(RequestModel):
 
 
 FeatureRow = Annotated[list[Number], Field(max_length=1_000_000)] | SparseRow
-Document = str | list[float] | SparseRow
+
+
+@dataclass(frozen=True)
+class TextWithRow:
+    """A text and its ready features."""
+
+    text: str
+    features: list[float] | SparseRow
+
+
+Document = str | list[float] | SparseRow | TextWithRow
 
 # Default of fields that may be omitted but must not be null.
 OMITTED: Any = None
@@ -81,15 +92,16 @@ def without_null(schema: dict[str, Any]) -> None:
 
 
 def describe_explain_request(schema: dict[str, Any]) -> None:
-    """Add what pydantic cannot express: either a text or features."""
+    """Add what pydantic cannot express: a text, features or both."""
     without_null(schema)
-    schema["oneOf"] = [{"required": ["text"]}, {"required": ["features"]}]
+    schema["anyOf"] = [{"required": ["text"]}, {"required": ["features"]}]
 
 
 def describe_predict_request(schema: dict[str, Any]) -> None:
-    """Add what pydantic cannot express: one of the kinds of documents, and no field may be null."""
+    """Add what pydantic cannot express: which kinds of documents go together, and no field is null."""
     without_null(schema)
-    schema["oneOf"] = [{"required": [field]} for field in ("text", "texts", "features")]
+    schema["anyOf"] = [{"required": [field]} for field in ("text", "texts", "features")]
+    schema["not"] = {"required": ["text", "texts"]}
     schema["examples"] = [
         {"text": "A recipe for apple pie with cinnamon", "k": 3},
         {"texts": ["first text", "second text"], "k": 5, "threshold": 0.1},
@@ -104,7 +116,11 @@ class PredictRequest(RequestModel):
     texts: Annotated[Texts, Field(description="Several texts, instead of `text`.")] = OMITTED
     features: Annotated[
         list[FeatureRow],
-        Field(min_length=1, description="Rows of features, for a model that was trained on a matrix."),
+        Field(
+            min_length=1,
+            description="Rows of features, for a model that was trained on a matrix; with texts, a row "
+            "per text, for a model that was trained on both.",
+        ),
     ] = OMITTED
     k: Annotated[Count, Field(description="Maximum number of labels per text.")] = 5
     threshold: Annotated[Number, Field(description="Minimum score of a label.")] = OMITTED
@@ -114,25 +130,40 @@ class PredictRequest(RequestModel):
 
     @model_validator(mode="after")
     def require_documents(self) -> PredictRequest:
-        """Raise unless exactly one of `text`, `texts` and `features` is present."""
-        if sum(field is not None for field in (self.text, self.texts, self.features)) != 1:
-            raise ValueError("give either text or texts, or features")
+        """Raise unless there are texts, features, or as many of both."""
+        both = self.text is not None and self.texts is not None
+        if both or all(field is None for field in (self.text, self.texts, self.features)):
+            raise ValueError("give either text or texts, or features, or texts with features")
+        if self.given_texts and self.features is not None:
+            texts, rows = len(self.given_texts), len(self.features)
+            if texts != rows:
+                raise ValueError(f"{texts} texts, but {rows} rows of features: give one row per text")
         return self
 
     @property
+    def given_texts(self) -> list[str]:
+        """The texts; none if there are features alone."""
+        return [self.text] if self.text is not None else list(self.texts or ())
+
+    @property
     def documents(self) -> list[Document]:
-        """The texts, or the rows of features."""
-        if self.text is not None:
-            return [self.text]
-        return list(self.texts if self.features is None else self.features)
+        """The texts, the rows of features, or texts with their rows."""
+        texts = self.given_texts
+        if self.features is None:
+            return list(texts)
+        if not texts:
+            return list(self.features)
+        return [TextWithRow(text, row) for text, row in zip(texts, self.features, strict=True)]
 
 
 class ExplainRequest(RequestModel):
-    """A text (or a row of features) and the labels to explain for it."""
+    """A text, a row of features, or a text with its features; and the labels to explain for it."""
 
     model_config = ConfigDict(extra="forbid", json_schema_extra=describe_explain_request)
     text: Text = OMITTED
-    features: Annotated[FeatureRow, Field(description="Instead of `text`.")] = OMITTED
+    features: Annotated[
+        FeatureRow, Field(description="Instead of `text`, or with it, as the model takes them.")
+    ] = OMITTED
     labels: Annotated[
         list[str], Field(min_length=1, max_length=20, description="Labels, predicted or not.")
     ]
@@ -140,10 +171,17 @@ class ExplainRequest(RequestModel):
 
     @model_validator(mode="after")
     def require_document(self) -> ExplainRequest:
-        """Raise unless exactly one of `text` and `features` is present."""
-        if (self.text is None) == (self.features is None):
-            raise ValueError("give either text or features")
+        """Raise unless `text` or `features` is present."""
+        if self.text is None and self.features is None:
+            raise ValueError("give text or features")
         return self
+
+    @property
+    def document(self) -> Document:
+        """The text, the row of features, or both."""
+        if self.features is None:
+            return self.text
+        return self.features if self.text is None else TextWithRow(self.text, self.features)
 
 
 class FeedbackRequest(RequestModel):

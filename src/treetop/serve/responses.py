@@ -135,8 +135,9 @@ class ModelInfo(BaseModel):
     train_documents: Annotated[int, Field(description="Number of training documents.")]
     encoder: Annotated[bool, Field(description="Whether the model has a text encoder.")]
     features: Annotated[
-        int | None, Field(description="Columns of the model's features; null if it takes texts.")
+        int | None, Field(description="Columns of the features it takes; null if it takes none.")
     ]
+    texts: Annotated[bool, Field(description="Whether it takes texts; both: texts with features.")]
     feedback: Annotated[bool, Field(description="Whether the server saves feedback.")]
     loaded: Annotated[float, Field(description="When the model was loaded, in Unix time.")]
     scores: ScoreInfo

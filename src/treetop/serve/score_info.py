@@ -8,9 +8,11 @@ from typing import Any, cast
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
+from treetop.ranking.combining import LINEAR_RANK, LISTED, parsed_combine
 
 COMBINED = {
     "rank": "Weighted mean of 1 / rank over the members of the ensemble.",
+    "linear-rank": "Weighted mean of linear ranks: 100 for the first label, 0 for unlisted ones.",
     "sigmoid": "Weighted mean of the sigmoids of the members' scores.",
     "softmax": "Weighted mean of the softmax of the members' scores.",
 }
@@ -19,7 +21,12 @@ COMBINED = {
 def score_info(model: Predictor) -> dict[str, Any]:
     """Name, minimum, maximum and description of the scores that a model returns."""
     if isinstance(model, EnsembleModel) and model.combine != "average":
-        return info("score", 0.0, 1.0, f"{COMBINED[model.combine]} Not a calibrated probability.")
+        raw, how = parsed_combine(model.combine)
+        if how == "average":
+            return info("raw score", None, None, "Weighted mean of the members' raw scores, unbounded.")
+        largest = float(LISTED) if how == LINEAR_RANK else 1.0
+        meaning = COMBINED[how].replace("scores", "raw scores") if raw else COMBINED[how]
+        return info("score", 0.0, largest, f"{meaning} Not a calibrated probability.")
     transforms = sorted(set(transforms_of(model)))  # of the labels' level
     names = " and ".join(transforms)
     if transforms == ["identity"]:

@@ -12,7 +12,7 @@ from treetop.runtime import Runtime
 from treetop.serve.batching import Batcher, Caller, Piece
 from treetop.serve.engine import ExplainQuery, PredictQuery, Served
 from treetop.serve.errors import RequestError, timed_out
-from treetop.serve.features import check_inputs
+from treetop.serve.features import check_inputs, text_in
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
@@ -115,7 +115,7 @@ class Worker:
     def check_documents(self, documents: list[Document]) -> None:
         """Answer an error if there are too many documents, or the model cannot take one of them."""
         self.check_texts(documents)
-        check_inputs(documents, self.served.columns)
+        check_inputs(documents, self.served.model.reads_texts, self.served.columns)
 
     def check_texts(self, texts: Sequence[Document]) -> None:
         """Answer 413 if there are too many texts, or a text is too long."""
@@ -125,7 +125,8 @@ class Worker:
             raise RequestError(413, "too_many_texts", message)
         limit = self.options.max_characters
         for number, text in enumerate(texts):
-            if isinstance(text, str) and len(text) > limit:
+            text = text_in(text) or ""
+            if len(text) > limit:
                 message = f"Text {number} has {len(text):,} characters; the limit is {limit:,}"
                 raise RequestError(413, "text_too_long", message)
 

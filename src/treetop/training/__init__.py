@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     )
     from treetop.training.failures import with_fallback
     from treetop.training.forest import train_forest
-    from treetop.training.inputs import check_count, check_rows, read_labels, read_weights
+    from treetop.training.inputs import (
+        check_count,
+        check_rows,
+        read_feature_names,
+        read_labels,
+        read_weights,
+    )
     from treetop.training.learned import learned_model
     from treetop.training.run import check_run
     from treetop.training.stages import Training
@@ -31,6 +37,7 @@ __all__ = [
     "counted_rows",
     "learned_model",
     "read_documents",
+    "read_feature_names",
     "read_labels",
     "read_weights",
     "selected",
@@ -41,7 +48,7 @@ _MODULES = {
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
     "forest": ("train_forest",),
-    "inputs": ("check_count", "check_rows", "read_labels", "read_weights"),
+    "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "run": ("check_run",),
     "stages": ("Training",),

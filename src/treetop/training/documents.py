@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.given import python_texts
+from treetop.features.given import parts_of, with_features
+from treetop.features.hybrid import canonical, sparse_alone
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
@@ -29,6 +30,8 @@ class TrainingDocuments:
     weights: np.ndarray | None  # float32, by document; None: all 1
     held_texts: list[str]
     held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
+    features: sp.csr_matrix | None = None  # ready features of the texts, in place of TF-IDF features
+    held_features: sp.csr_matrix | None = None  # and of the held-out texts
 
     def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
         """Open the folder in which finished stages of a training on these documents are kept."""
@@ -39,41 +42,68 @@ class TrainingDocuments:
             self.Y,
             self.held_labels,
             self.weights,
+            *(() if self.features is None else (self.features, self.held_features)),
         )
         return Run(Path(folder), fingerprint, resume, overwrite)
 
 
 def read_documents(
     settings: TransformerSettings,
-    texts: Iterable[str],
+    documents: Any,
     y: Any,
     names: Sequence[Any] | None,
     weights: Any,
-    validation: tuple[Any, Any] | None,
+    validation: tuple[Any, ...] | None,
 ) -> TrainingDocuments:
     """Read documents, labels and weights, and hold out documents for validation.
 
-    The held-out documents are `validation` (texts and labels) or a random fraction of all documents.
-    Documents with a weight of 0 are dropped.
+    `documents` are texts, or texts with ready features. The held-out documents are `validation` (texts,
+    labels and perhaps features) or a random fraction of all documents. Documents with a weight of 0 are
+    dropped.
     """
-    texts = checked_texts(texts)
+    texts, X = checked_documents(documents)
     Y, classes = read_labels(y, names)
     check_count(len(texts), Y)
     counts = read_weights(weights, len(texts))
     if (rows := counted_rows(counts)) is not None:
         texts, Y, counts = selected(rows, texts, Y, counts)
+        X = rows_of(X, rows)
     if validation is not None:
-        held_texts = checked_texts(validation[0])
-        held_labels = align(validation[1], classes, unseen=False, input_name="validation labels")
-        check_count(len(held_texts), held_labels, "validation: ")
-        if held_labels.nnz == 0:
-            raise TreetopError("validation: no document has a label that the training data has")
-        return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels)
+        held_texts, held_labels, held_X = read_validation(validation, classes, X)
+        return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels, X, held_X)
     held = held_rows(len(texts), settings.validation, settings.seed)
     held_texts, held_labels, _ = selected(held, texts, Y, None)
+    held_X = rows_of(X, held)
     if held.size:
-        texts, Y, counts = selected(np.setdiff1d(np.arange(len(texts)), held), texts, Y, counts)
-    return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels)
+        kept = np.setdiff1d(np.arange(len(texts)), held)
+        texts, Y, counts = selected(kept, texts, Y, counts)
+        X = rows_of(X, kept)
+    return TrainingDocuments(texts, Y, classes, counts, held_texts, held_labels, X, held_X)
+
+
+def read_validation(
+    validation: tuple[Any, ...], classes: np.ndarray, X: sp.csr_matrix | None
+) -> tuple[list[str], sp.csr_matrix, sp.csr_matrix | None]:
+    """Texts, labels and ready features of validation documents; `X` are those of training."""
+    if len(validation) not in (2, 3):
+        raise TreetopError("validation: give (texts, labels), or (texts, labels, features)")
+    given, y, *more = validation
+    texts, held_X = checked_documents(with_features(given, *more) if more else given)
+    Y = align(y, classes, unseen=False, input_name="validation labels")
+    check_count(len(texts), Y, "validation: ")
+    if Y.nnz == 0:
+        raise TreetopError("validation: no document has a label that the training data has")
+    if (X is None) != (held_X is None):
+        lacking = "the validation documents" if held_X is None else "the training documents"
+        raise TreetopError(
+            f"validation: {lacking} have no ready features: give features for both, or for neither"
+        )
+    if X is not None and held_X is not None and X.shape[1] != held_X.shape[1]:
+        raise TreetopError(
+            f"validation: features has {held_X.shape[1]:,} columns, but those of training have "
+            f"{X.shape[1]:,}"
+        )
+    return texts, Y, held_X
 
 
 def selected(
@@ -81,6 +111,11 @@ def selected(
 ) -> tuple[list[str], sp.csr_matrix, np.ndarray | None]:
     """Select rows of the documents, their labels and their weights."""
     return [texts[row] for row in rows], Y[rows], None if weights is None else weights[rows]
+
+
+def rows_of(X: sp.csr_matrix | None, rows: np.ndarray) -> sp.csr_matrix | None:
+    """Select rows of ready features, if there are any."""
+    return None if X is None else canonical(X[rows])
 
 
 def counted_rows(weights: np.ndarray | None) -> np.ndarray | None:
@@ -99,9 +134,10 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
 
 
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Return the texts as a list; a document that is not a string is an error."""
-    documents = list(python_texts(texts))
-    for number, text in enumerate(documents):
+def checked_documents(documents: Any) -> tuple[list[str], sp.csr_matrix | None]:
+    """The texts as a list, and their ready features; a text that is not a string is an error."""
+    given, ready = parts_of(documents)
+    texts = list(given or ())
+    for number, text in enumerate(texts):
         check_text(text, number)
-    return documents
+    return texts, None if ready is None else sparse_alone(ready)

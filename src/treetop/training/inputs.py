@@ -9,10 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.given import parts_of, read_features
 from treetop.features.hybrid import Features
 from treetop.labels.given import check_names_in, given_labels
 from treetop.labels.types import check_names, name_array, plain_label
 from treetop.labels.vocabulary import label_matrix, vocabulary_of
+from treetop.model.feature_names import FeatureNames
 
 
 def read_labels(y: Any, label_names: Iterable[Any] | None) -> tuple[sp.csr_matrix, np.ndarray]:
@@ -63,6 +65,19 @@ def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
     cells = (np.ones(y.size, np.float32), numbers, np.arange(y.size + 1))
     Y = sp.csr_matrix(cells, shape=(y.size, classes.size))
     return Y, name_array([plain_label(name) for name in classes])
+
+
+def read_feature_names(names: Iterable[Any] | None, documents: Any) -> FeatureNames | None:
+    """Return the names of the columns of the features of documents; None without names."""
+    if names is None:
+        return None
+    _, ready = parts_of(documents)
+    if ready is None:
+        raise TreetopError(
+            "feature_names= names the columns of a matrix of features, but there are texts alone: "
+            "leave it out, or give features="
+        )
+    return FeatureNames.of(names, sum(read_features(ready).widths))
 
 
 def check_rows(X: Features, Y: sp.csr_matrix) -> None:

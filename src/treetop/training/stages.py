@@ -98,8 +98,17 @@ class Training:
         self.history: list[dict[str, Any]] = []
         self.opening = Opening(settings, runtime)
 
-    def text_features(self, data: TrainingDocuments) -> tuple[Tfidf, sp.csr_matrix, sp.csr_matrix]:
-        """Fit Φ_tfidf; return it with the features of the training and of the held-out documents."""
+    def text_features(
+        self, data: TrainingDocuments
+    ) -> tuple[Tfidf | None, sp.csr_matrix, sp.csr_matrix]:
+        """Fit Φ_tfidf; return it with the features of the training and of the held-out documents.
+
+        Ready features take its place: there is no Φ_tfidf then.
+        """
+        if data.features is not None and data.held_features is not None:
+            self.run.fingerprint(TEXT_FEATURES.name, {"ready": True}, TEXT_FEATURES.after)
+            check_rows(features(data.features), data.Y)
+            return None, data.features, data.held_features
         self.runtime.reporter.step("text features")
         analysers, threads = self.settings.analysers(), self.runtime.threads
 

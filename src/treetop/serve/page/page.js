@@ -63,7 +63,7 @@ async function describe() {
   byId("keep").hidden = !model.feedback;
   if (model.features !== null) {
     text.disabled = true;
-    text.placeholder = "This model takes rows of features, not texts: send them to the API at v1/predict.";
+    text.placeholder = "This model takes features: send them to the API at v1/predict.";
     byId("many-tab").hidden = true;
   }
   const name = model.scores.name[0].toUpperCase() + model.scores.name.slice(1);
