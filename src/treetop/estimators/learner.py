@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self, cast
 
+import numpy as np
+
 from treetop.base import FittedMixin
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -34,6 +36,14 @@ class Learner(ParametersMixin, FittedMixin):
     def n_features_in_(self) -> int:
         """Number of features: sparse and dense together."""
         return sum(self.model_.widths)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns of a table that the model was trained on; other data has none."""
+        names = self.model_.feature_names
+        if names is None:
+            raise AttributeError("the model was not trained on features with names")
+        return np.array(names.listed(), dtype=object)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
