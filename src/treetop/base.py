@@ -27,7 +27,7 @@ class PredictKeywords(TypedDict, total=False):
 
     features: Any
     beam: int | None
-    allow: Iterable[Any] | None
+    allow: Iterable[object] | None
     candidates: sp.csr_matrix | None
     threads: int | None
     runtime: Runtime | None
@@ -91,7 +91,7 @@ class FittedMixin(SavingMixin):
         *,
         features: Any = None,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
         threads: int | None = None,
         runtime: Runtime | None = None,
@@ -230,7 +230,7 @@ class FittedMixin(SavingMixin):
         y: Any,
         k: int | Sequence[int] = (1, 3, 5),
         *,
-        columns: Any = None,
+        columns: Iterable[object] | None = None,
         propensity: str | tuple[float, float] = "default",
         also: Iterable[str] = (),
         **options: Unpack[PredictKeywords],

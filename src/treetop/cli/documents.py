@@ -61,7 +61,7 @@ def read_incoming(
     dataset = read_data(path, chosen, report)
     part = documents_for(model, dataset.splits[split_name(dataset, split)], dataset.format, report)
     size = len(part) if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
-    return Incoming(part.documents, size, part.records, dataset.reading.delimiter)  # type: ignore[arg-type]
+    return Incoming(part.documents, size, part.records, dataset.reading.delimiter)
 
 
 def lines_for(model: Predictor, lines: Any, features: Path | None) -> Any:

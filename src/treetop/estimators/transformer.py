@@ -97,8 +97,8 @@ class XRTransformer(Learner):
         y: Any,
         *,
         features: Any = None,
-        feature_names: Sequence[Any] | None = None,
-        label_names: Sequence[Any] | None = None,
+        feature_names: Sequence[object] | None = None,
+        label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         validation: tuple[Any, ...] | None = None,
         run: str | Path | None = None,
@@ -164,12 +164,14 @@ class XRTransformer(Learner):
         if data.features is None:
             settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
-        stages = data.open_run(run, resume, overwrite)
+        with (
+            data.open_run(run, resume, overwrite) as stages,
+            reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+        ):
 
-        def learn(place: Runtime) -> Model:
-            return self._learn(training.Training(settings, place, stages), data, asked)
+            def learn(place: Runtime) -> Model:
+                return self._learn(training.Training(settings, place, stages), data, asked)
 
-        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
             warm_up(common_kernels(), place.threads, place.reporter)
             model = training.with_fallback(place, learn)
             self.model_ = replace(model, feature_names=names if settings.words else None)

@@ -58,7 +58,7 @@ class TracedPath:
 def explain(
     model: Predictor,
     document: Any,
-    names: Sequence[Any] | None,
+    names: Sequence[object] | None,
     runtime: Runtime,
     *,
     k: int = 5,

@@ -100,7 +100,7 @@ class EnsembleModel:
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
         raw: bool = False,
     ) -> sp.csr_matrix:

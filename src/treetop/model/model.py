@@ -151,7 +151,7 @@ class Model:
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
         raw: bool = False,
     ) -> sp.csr_matrix:

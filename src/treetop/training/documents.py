@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,10 +34,12 @@ class TrainingDocuments:
     features: sp.csr_matrix | None = None  # ready features of the texts, in place of TF-IDF features
     held_features: sp.csr_matrix | None = None  # and of the held-out texts
 
-    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
+    @contextmanager
+    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Iterator[Run]:
         """Open the folder in which finished stages of a training on these documents are kept."""
         if folder is None:
-            return Run()
+            yield Run()
+            return
         fingerprint = data_fingerprint(
             [*self.texts, "", *self.held_texts, "", *map(str, self.classes)],
             self.Y,
@@ -44,14 +47,15 @@ class TrainingDocuments:
             self.weights,
             *(() if self.features is None else (self.features, self.held_features)),
         )
-        return Run(Path(folder), fingerprint, resume, overwrite)
+        with Run.opened(Path(folder), fingerprint, resume, overwrite) as run:
+            yield run
 
 
 def read_documents(
     settings: TransformerSettings,
     documents: Any,
     y: Any,
-    names: Sequence[Any] | None,
+    names: Sequence[object] | None,
     weights: Any,
     validation: tuple[Any, ...] | None,
 ) -> TrainingDocuments:
