@@ -138,8 +138,7 @@ class Served:
             readable = self.readable([query.document])
             document = readable if self.columns is not None else query.document
             query.explainer = Explainer(self.model, document, runtime, words=query.words)
-        explanations = query.explainer.explain(piece.texts)
-        return [with_names_as_strings(one.to_dict()) for one in explanations]
+        return [with_names_as_strings(one.to_dict()) for one in query.explainer.explain(piece.texts)]
 
 
 def with_names_as_strings(explanation: dict[str, Any]) -> dict[str, Any]:
