@@ -21,6 +21,7 @@ SMALLER = {
     "max_length": 16,
     "first_tree": "4-L",
     "tree": "4-L",
+    "beam": 5,
 }
 
 
