@@ -225,7 +225,7 @@ def test_from_preset_and_presets():
         treetop.from_preset(name)
         assert f"{name:<19}  {sentence}" in str(listed).splitlines()
         assert f"{name}</td>" in listed._repr_html_()
-    with pytest.raises(TreetopError, match="unknown preset 'fsat': choose one of xr-linear"):
+    with pytest.raises(TreetopError, match="unknown preset 'fsat': did you mean 'fast'\\?"):
         treetop.from_preset("fsat")
     with pytest.raises(TreetopError, match="preset 'frozen' is for xr-transformer, not for xr-linear"):
         treetop.XRLinear.from_preset("frozen")

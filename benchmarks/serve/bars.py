@@ -30,13 +30,20 @@ CONNECTIONS = 64
 class Server:
     """Runs `treetop serve` and observes its processes."""
 
-    def __init__(self, model, *options):
-        command = [sys.executable, "-m", "treetop", "serve", str(model), "--port", "0", *options]
-        self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    def __init__(self, model, *options, command=None, cores=None):
+        command = command or [sys.executable, "-m", "treetop", "serve", str(model), "--port", "0"]
+        self.process = subprocess.Popen(
+            [*command, *options],
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores or os.sched_getaffinity(0)),
+        )
         for line in self.process.stderr:
             if found := re.search(r"at (http://\S+)", line):
                 self.address = found[1]
                 break
+        else:
+            raise SystemExit("the server has not started")
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
         self.wait_until_ready()
 
@@ -58,17 +65,27 @@ class Server:
         while not self.ready():
             time.sleep(0.05)
 
+    def generations(self):
+        """The processes that have loaded a model, the oldest first."""
+        return children_of(self.process.pid)
+
     def workers(self):
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
-        return [int(number) for number in children.read_text().split()]
+        """The workers of the generation that was started last."""
+        return children_of(self.generations()[-1])
 
     def memory(self, what="Pss"):
-        """Bytes of the supervisor and all workers."""
+        """Bytes of all processes."""
         total = 0
-        for process in [self.process.pid, *self.workers()]:
+        for process in [self.process.pid, *self.generations(), *self.workers()]:
             text = Path(f"/proc/{process}/smaps_rollup").read_text()
             total += 1024 * sum(int(n) for n in re.findall(rf"^{what}: +(\d+)", text, re.MULTILINE))
         return total
+
+
+def children_of(process):
+    """The child processes of a process."""
+    text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    return [int(number) for number in text.split()]
 
 
 def wrk(server, bodies, seconds, connections=CONNECTIONS):
@@ -94,7 +111,7 @@ def wrk(server, bodies, seconds, connections=CONNECTIONS):
 
 
 def steady(server, bodies, seconds, rate):
-    """Send requests at a constant rate; return (status, seconds) of each."""
+    """Send requests at a constant rate; return (status, seconds, when) of each."""
     completed = subprocess.run(
         [
             sys.executable,
@@ -132,8 +149,8 @@ def overload(given, bodies, made):
     with Server(given.model, *options(given)) as server:
         wrk(server, bodies, 3)
         answers = steady(server, bodies, given.seconds, wanted)
-    good = [seconds for status, seconds in answers if status == 200]
-    refused = [seconds for status, seconds in answers if status == 503]
+    good = [seconds for status, seconds, _ in answers if status == 200]
+    refused = [seconds for status, seconds, _ in answers if status == 503]
     return {
         "asked_a_second": wanted,
         "answers": len(answers),

@@ -25,7 +25,7 @@ class PredictKeywords(TypedDict, total=False):
     """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
 
     beam: int | None
-    allow: Iterable[Any] | None
+    allow: Iterable[object] | None
     candidates: sp.csr_matrix | None
     threads: int | None
     runtime: Runtime | None
@@ -88,7 +88,7 @@ class FittedMixin(SavingMixin):
         k: int = 100,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
         threads: int | None = None,
         runtime: Runtime | None = None,
@@ -218,7 +218,7 @@ class FittedMixin(SavingMixin):
         y: Any,
         k: int | Sequence[int] = (1, 3, 5),
         *,
-        columns: Any = None,
+        columns: Iterable[object] | None = None,
         **options: Unpack[PredictKeywords],
     ) -> Evaluation:
         """Compute every registered metric on documents with known labels.

@@ -7,17 +7,23 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+
+from treetop.cli.main import run_command
+from treetop.runtime.files import reserving
 
 COLOURS = "red apple\ngreen pear\nred cherry\ngreen grass\nblue sky\n" * 5
 NAMES = "red\tfruit\ngreen\tfruit\nred\tfruit\ngreen\nblue\n" * 5
 
 
+COMMAND = [sys.executable, "-c", "from treetop.cli.main import main; main()"]
+
+
 def treetop(*arguments, stdin=None, cwd=None):
-    command = [sys.executable, "-c", "from treetop.cli.main import main; main()"]
     return subprocess.run(
-        [*command, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, check=False
+        [*COMMAND, *map(str, arguments)], input=stdin, capture_output=True, cwd=cwd, check=False
     )
 
 
@@ -112,26 +118,105 @@ def test_a_full_disk_is_one_line(trained):
 
 
 @pytest.mark.slow
-def test_ctrl_c_stops_soon_and_leaves_nothing(tmp_path, numpy_docs, start_process):
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_a_signal_stops_soon_and_leaves_nothing(tmp_path, numpy_docs, start_process, number, code):
     train = numpy_docs.split("train")
-    (tmp_path / "train.txt").write_text("\n".join(list(train.texts) * 40) + "\n")
+    (tmp_path / "train.txt").write_text("\n".join(list(train.texts) * 8) + "\n")
     lines = ["\t".join(labels) for labels in train.labels]
-    (tmp_path / "train.labels").write_text("\n".join(lines * 40) + "\n")
-    code = "from treetop.cli.main import main; main()"
+    (tmp_path / "train.labels").write_text("\n".join(lines * 8) + "\n")
     slow = ["--set", "tree=flat", "--set", "tolerance=1e-9", "--set", "passes=100000"]
     child = start_process(
-        [sys.executable, "-c", code, "train", str(tmp_path), "-o", str(tmp_path / "m"), *slow],
+        [*COMMAND, "train", str(tmp_path), "-o", str(tmp_path / "new" / "m"), *slow],
         stderr=subprocess.PIPE,
     )
-    time.sleep(15)
-    assert child.poll() is None
-    child.send_signal(signal.SIGINT)
-    started = time.monotonic()
-    _, error = child.communicate(timeout=60)
+    with child.stderr as log:
+        until(log, b"text features")  # the solver has begun
+        time.sleep(1)
+        assert child.poll() is None
+        child.send_signal(number)
+        started = time.monotonic()
+        error = log.read()
+    assert child.wait(timeout=60) == code
     assert time.monotonic() - started < 10  # a second, on a machine that has nothing else to do
-    assert child.returncode == 130
-    assert b"stopped" in error
+    assert error.splitlines()[-1] == b"treetop: stopped; nothing was left half-written"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["train.labels", "train.txt"]
+
+
+def until(log, words):
+    """Read lines until one contains `words`."""
+    for line in log:
+        if words in line:
+            return
+    raise AssertionError(f"{words} was not printed")
+
+
+def test_the_second_training_of_a_model_is_told_who_is_first(trained, tmp_path, capsys):
+    def answer(*arguments):
+        code = run_command(["train", str(trained), "-o", str(tmp_path / "m"), *arguments])
+        return code, capsys.readouterr().err
+
+    held = f"is being written by process {os.getpid()} on"
+    with reserving(tmp_path / "m"), ThreadPoolExecutor(1) as pool:
+        code, error = pool.submit(answer).result()
+        assert code == 2
+        assert error.startswith(f"treetop: {tmp_path / 'm'}: {held}")
+        assert error.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits the size of files")
+def test_a_full_disk_is_noticed_before_training(trained, tmp_path):
+    limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    code = f"{limited}; from treetop.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", str(trained), "-o", str(tmp_path / "new" / "m")],
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert b"cannot be written" in done.stderr
+    assert b"free some space or choose another path" in done.stderr
+    assert done.stderr.count(b"\n") == 1  # no stage has begun
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_closed_pipe_is_one_line(start_process):
+    reader, writer = os.pipe()
+    os.close(reader)
+    child = start_process([*COMMAND, "settings"], stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    _, error = child.communicate(timeout=60)
+    assert child.returncode == 2
+    assert error == b"treetop: standard output was closed before everything was written\n"
+
+
+READ_ONLY = """
+mount --bind / /mnt && mount -o remount,ro,bind / || exit 99
+for folder in /tmp /var/tmp /dev/shm {folder}; do
+    mount --bind $folder $folder && mount -o remount,ro,bind $folder || exit 99
+done
+cd {folder}
+export HOME=/nonexistent
+exec {python} -c "from treetop.cli.main import main; main()" "$@"
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid") or os.getuid() != 0, reason="mounts file systems")
+def test_a_model_is_used_where_nothing_can_be_written(trained):
+    script = READ_ONLY.format(folder=trained, python=sys.executable)
+    done = subprocess.run(
+        ["unshare", "-m", "bash", "-c", script, "bash", "predict", "model", "train.txt", "-q"],
+        capture_output=True,
+        check=False,
+        text=True,
+    )
+    if done.returncode == 99 or "unshare" in done.stderr:
+        pytest.skip("no file systems can be mounted here")
+    assert (done.returncode, done.stderr) == (0, "")
+    first = json.loads(done.stdout.splitlines()[0])["labels"]
+    assert {one["label"] for one in first[:2]} == {"red", "fruit"}
 
 
 BRIEF = [f"--set={one}" for one in ("budget=2 epochs", "batch=8", "max_length=8")]

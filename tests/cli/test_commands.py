@@ -70,7 +70,7 @@ def test_commands_are_grouped_by_task(output_of):
     assert list(commands_by_group(typer.main.get_command(app))) == ["Get started", *groups[1:]]
 
 
-@pytest.mark.parametrize(("name", "command"), commands(), ids=[name for name, _ in commands()])
+@pytest.mark.parametrize(("name", "command"), list(commands()), ids=[name for name, _ in commands()])
 def test_the_help_of_a_command(output_of, name, command):
     shown = output_of(f"{name} -h").out
     assert shown.startswith(f"Usage: treetop {name} ")

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import sys
+import tempfile
 
 import pytest
 
@@ -12,6 +13,7 @@ from treetop.cli import demo
 from treetop.cli.options import DemoOptions
 from treetop.data import open_data
 from treetop.errors import TreetopError
+from treetop.runtime.temporary import private_folder
 
 
 @pytest.fixture(autouse=True)
@@ -176,3 +178,12 @@ def test_without_an_encoder_the_error_offers_the_linear_demo(monkeypatch):
 def test_options_are_checked_before_any_work(options, message):
     with pytest.raises(TreetopError, match=message):
         demo.run_demo(DemoOptions(**options))
+
+
+def test_without_a_home_models_are_kept_in_a_private_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    assert demo.cache_folder() == private_folder("demo")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    assert demo.cache_folder() == tmp_path / "cache" / "treetop" / "demo"

@@ -9,9 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import treetop
-from treetop.explain.characters import attribute_to_words
-from treetop.explain.contributions import Contributions, Gram
-from treetop.explain.spans import spans_of
+from treetop.explain.explaining import Explainer
 from treetop.kernels import lookup
 from treetop.ranking.path import path_to
 
@@ -276,15 +274,6 @@ def test_a_transformers_score_is_split_into_words_and_encoder(texts_and_labels, 
     assert f"encoder {one.encoder:+.3f}, bias {one.bias:+.3f}" in str(one)
 
 
-def test_spans_are_where_ngrams_occur():
-    text = "Red apple; a RED-apple. Reddish"
-    assert [text[a:b] for a, b in spans_of(text, "red")] == ["Red", "RED"]
-    assert [text[a:b] for a, b in spans_of(text, "red apple")] == ["Red apple", "RED-apple"]
-    assert spans_of("a.b (c", "b (", "char") == [(2, 5)]
-    assert len(spans_of("x " * 1000, "x")) == 50
-    assert spans_of("the" + " " * 150_000, " th", "char") == []  # linear, not quadratic, time
-
-
 def test_the_spans_of_a_word_are_its_occurrences(model):
     text = "Red apple, sky!"
     words = model.explain(text, k=1)[0].words
@@ -358,17 +347,41 @@ def test_a_model_of_characters_lists_character_ngrams(texts_and_labels):
     assert [text[slice(*word.spans[0])] for word in words] == [word.name for word in words]
 
 
-def test_the_value_of_a_character_ngram_is_shared_by_the_words_it_overlaps():
-    grams = Contributions()
-    grams.add(Gram("d ap", "char"), 0.9, 99)
-    grams.add(Gram("red"), 1.0, 99)
-    grams.add(Gram("!!", "char"), 0.5, 99)
-    grams.add(Gram("zz", "char"), 0.25, 99)
-    attributed = attribute_to_words("Red apple !!", grams)
-    assert attributed.values == {
-        Gram("red"): pytest.approx(1.3),
-        Gram("apple"): pytest.approx(0.6),
-        Gram("!!", "char"): 0.5,
-        Gram("zz", "char"): 0.25,
-    }
-    assert attributed.reach[Gram("apple")] == 99
+@pytest.mark.parametrize("ngrams", ["word:1-2", "word:1|char:3", "word:1@30+word:1"])
+def test_labels_can_be_explained_one_after_the_other(texts_and_labels, ngrams):
+    """The server explains one label at a time, so that other requests can run between two of them."""
+    model = treetop.XRLinear(ngrams=ngrams, trees=2, keep_documents=True).fit(*texts_and_labels)
+    text, runtime = "red apple, sky boat! " * 20, treetop.Runtime(threads=1)
+    labels = [name for name, _ in model.predict([text], 5)[0]]
+    explainer = Explainer(model.model_, text, runtime)
+    assert [explainer.explain([label])[0] for label in labels] == model.explain(text, labels)
+
+
+def test_the_values_of_ngrams_that_are_too_small_to_be_named_are_in_the_sum(
+    texts_and_labels, monkeypatch
+):
+    model = treetop.XRLinear(ngrams="word:1-2|char:3", tree="flat").fit(*texts_and_labels)
+    text = "red apple sky boat"
+    whole = model.explain(text, k=1, words=99)[0]
+    monkeypatch.setattr("treetop.explain.grams.MAX_NAMED", 2)
+    some = model.explain(text, k=1, words=99)[0]
+    assert len(some.words) < len(whole.words)
+    assert some.word_sum == pytest.approx(whole.word_sum, abs=1e-9)
+    assert_adds_up_over_trees(some)
+
+
+def test_a_long_text_with_many_labels_is_searched_once(texts_and_labels, monkeypatch):
+    """What labels share is computed once: twenty labels do not take twenty times the work of one."""
+    from treetop.explain import spans
+
+    model = treetop.XRLinear(ngrams="word:1|char:3", tree="flat").fit(*texts_and_labels)
+    calls = []
+    original = spans.SearchedText.places_of
+
+    def places_of(self, names, end):
+        calls.extend(names)
+        return original(self, names, end)
+
+    monkeypatch.setattr(spans.SearchedText, "places_of", places_of)
+    model.explain("red apple sky boat " * 10_000, list(model.classes_)[:20])
+    assert len(calls) == len(set(calls)) > 0

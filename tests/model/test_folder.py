@@ -111,8 +111,9 @@ def test_a_damaged_folder_is_an_error_of_one_line(folder, damage, message):
 
 
 def test_a_missing_folder_is_an_error():
-    with pytest.raises(TreetopError, match="no such model folder"):
+    with pytest.raises(TreetopError, match="no such model folder") as error:
         treetop.load("/nowhere/at/all")
+    assert error.value.__context__ is None  # Python would print two errors
 
 
 # Folders that may be replaced

@@ -7,14 +7,23 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from treetop.errors import TreetopError
-from treetop.runtime import files
-from treetop.runtime.files import check_absent, replacing_file, replacing_folder
+from treetop.runtime import files, temporary
+from treetop.runtime.arrays import write_arrays
+from treetop.runtime.files import (
+    check_absent,
+    replacing_file,
+    replacing_folder,
+    reserving,
+)
+from treetop.runtime.temporary import has_temporary_folder, private_folder, scratch_folder
 
 
 @pytest.fixture
@@ -167,7 +176,7 @@ def test_the_files_of_a_folder_get_the_same_permissions_whatever_wrote_them(tmp_
 def test_a_symbolic_link_in_place_of_a_part_is_not_followed(target, monkeypatch):
     victim = target.with_name("victim")
     victim.write_text("mine")
-    monkeypatch.setattr(files.secrets, "token_hex", lambda _: "01234567")
+    monkeypatch.setattr(temporary.secrets, "token_hex", lambda _: "01234567")
     link = target.with_name(".out.txt.01234567.part")
     link.symlink_to(victim)
     with pytest.raises(TreetopError, match="cannot be written"), replacing_file(target) as file:
@@ -282,3 +291,105 @@ def test_a_folder_is_checked_before_and_after_it_is_written(tmp_path):
         write("newest", [])
     assert sorted(os.listdir(tmp_path / "out")) == ["mine", "new"]
     assert os.listdir(tmp_path) == ["out"]
+
+
+def test_folders_that_were_created_for_nothing_are_removed(tmp_path):
+    with reserving(tmp_path / "a" / "b" / "model"):
+        assert os.listdir(tmp_path / "a" / "b") == [".model.lock"]
+    assert os.listdir(tmp_path) == []
+    with reserving(tmp_path / "a" / "b" / "model"):
+        (tmp_path / "a" / "notes.txt").write_text("mine")
+    assert sorted(os.listdir(tmp_path / "a")) == ["notes.txt"]
+
+
+def test_what_cannot_be_written_is_noticed_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(TreetopError, match="cannot be written"), reserving(tmp_path / "file" / "model"):
+        raise AssertionError("the work has begun")
+    monkeypatch.setattr(os, "write", lambda handle, content: 1)  # as on a disk that is nearly full
+    with pytest.raises(TreetopError, match="free some space"), reserving(tmp_path / "model"):
+        raise AssertionError("the work has begun")
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_arrays_that_do_not_fit_on_the_disk_say_so():
+    if not Path("/dev/full").exists():
+        pytest.skip("no device that is always full")
+    with pytest.raises(OSError, match="No space left on device"):
+        write_arrays(Path("/dev/full"), {"weights": np.ones(100_000, np.float32)})
+
+
+@pytest.mark.parametrize("killed_after", [1, 2])
+def test_a_swap_that_was_killed_where_folders_cannot_be_exchanged(tmp_path, monkeypatch, killed_after):
+    target = tmp_path / "model"
+    with replacing_folder(target, allow_any) as fresh:
+        (fresh / "file").write_text("first")
+    renames, rename = [], Path.rename
+
+    def rename_or_die(self, new):
+        if len(renames) == killed_after:
+            raise KeyboardInterrupt
+        renames.append(new)
+        return rename(self, new)
+
+    monkeypatch.setattr(files, "exchange", lambda *_: False)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename_or_die)
+        with pytest.raises(KeyboardInterrupt), replacing_folder(target, allow_any) as fresh:
+            (fresh / "file").write_text("second")
+    assert (tmp_path / ".model.old").is_dir()
+    with replacing_folder(target, allow_any) as fresh:
+        assert (target / "file").read_text() == ("first" if killed_after == 1 else "second")
+        (fresh / "file").write_text("third")
+    assert (target / "file").read_text() == "third"
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_folder_of_the_user_that_is_named_like_an_old_one_is_kept(tmp_path):
+    def refuse_notes(target):
+        if (target / "notes.txt").exists():
+            raise TreetopError("holds notes.txt")
+
+    (tmp_path / "model").mkdir()
+    (tmp_path / ".model.old").mkdir()
+    (tmp_path / ".model.old" / "notes.txt").write_text("mine")
+    with replacing_folder(tmp_path / "model", refuse_notes):
+        pass
+    assert (tmp_path / ".model.old" / "notes.txt").read_text() == "mine"
+
+
+def test_temporary_folders_of_killed_processes_are_deleted_and_others_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with scratch_folder("export") as first:
+        assert permissions(first) == 0o700
+        abandoned = first.with_name(first.name.replace(first.name[-13:-5], "00000000"))
+        abandoned.mkdir()
+        (abandoned / "model.onnx").write_text("half")
+        with scratch_folder("export") as second:
+            assert sorted(tmp_path.iterdir()) == sorted([first, second])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_folder_for_temporary_files_can_be_written(monkeypatch):
+    def none():
+        raise FileNotFoundError(2, "No usable temporary directory found")
+
+    assert has_temporary_folder()
+    monkeypatch.setattr(tempfile, "gettempdir", none)
+    assert not has_temporary_folder()
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have numbers")
+def test_a_private_folder_is_never_one_that_somebody_else_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    own = private_folder("demo")
+    assert own == private_folder("demo") == tmp_path / f"treetop-{os.getuid()}" / "demo"
+    assert permissions(own.parent) == 0o700
+    own.parent.chmod(0o777)
+    other = private_folder("demo")
+    assert other.parent not in (own.parent, tmp_path)
+    assert permissions(other.parent) == 0o700
+    own.rmdir()
+    own.parent.rmdir()
+    own.parent.symlink_to(tmp_path)
+    assert tmp_path / "demo" not in (private_folder("demo"), *tmp_path.iterdir())

@@ -1,12 +1,14 @@
 """Tasks on several threads: results in order, errors and interrupts reach the caller."""
 
 import os
+import sys
 import threading
 import time
 
 import pytest
 
 from treetop.runtime import parallel
+from treetop.runtime.background import Later, short_turns
 
 
 def test_results_are_in_the_order_of_the_tasks():
@@ -76,7 +78,70 @@ def test_an_interrupt_cancels_nested_runs(monkeypatch):
     monkeypatch.setattr(threading.Thread, "join", interrupted)
     with pytest.raises(KeyboardInterrupt):
         parallel.run(lambda task, cancel: parallel.run(inner, [task], 1), range(2), 2)
-    assert parallel.RUNNING == []
+
+
+def test_an_interrupt_does_not_reach_the_runs_of_other_threads(monkeypatch):
+    begun, interrupted = threading.Barrier(2), threading.Event()
+    main, join = threading.current_thread(), threading.Thread.join
+
+    def join_or_interrupt(self, timeout=None):
+        if threading.current_thread() is main and not interrupted.is_set():
+            interrupted.set()
+            raise KeyboardInterrupt
+        join(self, timeout)
+
+    def other(task, cancel):
+        if task == 0:
+            begun.wait(30)
+            interrupted.wait(30)
+        return task + cancel[0]
+
+    own = Later(lambda: parallel.run(other, range(9), 2))
+    begun.wait(30)
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "join", join_or_interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            parallel.run(lambda *_: time.sleep(0.01), range(3), 2)
+    assert own.result() == list(range(9))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_incomplete_results_are_never_returned(threads):
+    returned, begun = [], threading.Event()
+
+    def inner(_, cancel):
+        begun.set()
+        while not cancel[0]:
+            time.sleep(0.001)
+
+    def work(task, _):
+        if task == 0:
+            begun.wait(30)
+            raise ValueError("task 0")
+        returned.append(parallel.over_ranges(inner, 4, threads))
+
+    with pytest.raises(ValueError, match="task 0"):
+        parallel.run(work, range(2), 2)
+    assert returned == []
+
+
+def test_short_turns_of_two_threads_end_as_they_began():
+    usual, leave = sys.getswitchinterval(), threading.Event()
+
+    def other(_):
+        with short_turns():
+            entered.set()
+            leave.wait(30)
+            return sys.getswitchinterval()
+
+    entered = threading.Event()
+    with short_turns():
+        later = Later(lambda: other(0))
+        entered.wait(30)
+    assert sys.getswitchinterval() == pytest.approx(usual / 10)
+    leave.set()
+    assert later.result() == pytest.approx(usual / 10)
+    assert sys.getswitchinterval() == pytest.approx(usual)
 
 
 def test_ranges_cover_every_item_once():
@@ -112,8 +177,8 @@ def test_the_cpu_limit_of_a_container_is_read(tmp_path, content, cores):
 
 
 def test_a_background_call_returns_its_result_or_raises_its_error():
-    assert parallel.Later(lambda: 3).result() == 3
-    failing = parallel.Later(lambda: 1 // 0)
+    assert Later(lambda: 3).result() == 3
+    failing = Later(lambda: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         failing.result()
 
@@ -139,7 +204,7 @@ def test_the_error_of_a_background_call_is_raised_before_its_result_is_needed():
         gate.wait(10)
         raise ValueError("no such device")
 
-    later = parallel.Later(fail)
+    later = Later(fail)
     later.check()  # not yet
     gate.set()
     with pytest.raises(ValueError, match="no such device"):

@@ -61,10 +61,12 @@ def model_folder(tmp_path_factory):
 
 
 def children(process):
-    """The child processes of a process (Linux only)."""
-    return [
-        int(number) for number in Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    ]
+    """The child processes of a process, none if it has ended (Linux only)."""
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(number) for number in text.split()]
 
 
 class Server:
@@ -124,7 +126,8 @@ class Server:
 
     def workers(self):
         """The workers of the generation that was started last."""
-        return children(self.generations()[-1])
+        generations = self.generations()
+        return children(generations[-1]) if generations else []
 
     def stop(self, how=signal.SIGTERM):
         """Send a signal, and return the exit code."""

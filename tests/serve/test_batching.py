@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.serve.conftest import run_async
-from treetop.serve.batching import TEXTS_PER_TURN, Batcher
+from treetop.serve.batching import TEXTS_PER_TURN, Batcher, Caller
 from treetop.serve.errors import RequestError
 from treetop.serve.options import ServiceOptions
 
@@ -70,7 +70,8 @@ def test_batch_wait_lets_a_batch_wait_for_further_texts():
 
     async def test(batcher):
         first = asyncio.create_task(batcher.submit(["a"], None))
-        await asyncio.sleep(0.02)
+        for _ in range(5):
+            await asyncio.sleep(0)  # the batcher waits now
         second = asyncio.create_task(batcher.submit(["b"], None))
         await asyncio.gather(first, second)
 
@@ -119,7 +120,7 @@ def test_a_full_queue_answers_503_with_retry_after():
 
 def test_a_long_expected_wait_answers_503():
     async def test(batcher):
-        batcher.seconds_per_text = 0.04
+        batcher.quick.seconds_per_text = 0.04
         jobs = [asyncio.create_task(batcher.submit(["b"], None)) for _ in range(40)]
         return await asyncio.gather(*jobs, return_exceptions=True)
 
@@ -143,7 +144,7 @@ def test_a_request_that_times_out_gets_503():
             await first  # while it is computed
         with pytest.raises(RequestError, match=r"Request timed out after 0.1 seconds"):
             await late
-        assert await batcher.submit(["c"], None, time.monotonic() + 60) == [("c", None)]
+        assert await batcher.submit(["c"], None, Caller(time.monotonic() + 60)) == [("c", None)]
 
     run(test, engine, timeout=0.1)
 
@@ -187,3 +188,76 @@ def test_close_answers_accepted_requests_and_refuses_new_ones():
         return await asyncio.gather(*jobs)
 
     assert len(run(test, engine, max_texts=1)) == 5
+
+
+def test_slow_work_alternates_with_batches():
+    """Seven explanations of twenty labels each do not stop predictions."""
+    engine = Engine()
+
+    async def test(batcher):
+        engine.hold.clear()
+        first = asyncio.create_task(batcher.submit(["first"], None))
+        await asyncio.sleep(0.02)
+        slow = [
+            asyncio.create_task(batcher.submit([f"slow {n}"] * 20, None, slow=True)) for n in range(7)
+        ]
+        quick = [asyncio.create_task(batcher.submit(["quick"] * 40, None)) for _ in range(4)]
+        await asyncio.sleep(0.02)
+        engine.hold.set()
+        await asyncio.gather(first, *slow, *quick)
+
+    run(test, engine, max_texts=64)
+    kinds = [{text.split()[0] for text in batch} for batch in engine.batches[1:]]
+    assert all(len(kind) == 1 for kind in kinds)
+    last = max(number for number, kind in enumerate(kinds) if kind == {"quick"})
+    assert kinds[: last + 1] == [{"slow"}, {"quick"}] * ((last + 1) // 2)
+    slow = [batch for batch in engine.batches[1:] if batch[0].startswith("slow")]
+    assert all(len(batch) == 1 for batch in slow)
+    assert {batch[0] for batch in slow[:7]} == {f"slow {n}" for n in range(7)}  # in turn
+    assert len(slow) == 140
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_nothing_is_computed_for_a_client_that_has_gone(slow):
+    engine = Engine()
+
+    async def test(batcher):
+        engine.hold.clear()
+        first = asyncio.create_task(batcher.submit(["first"], None))
+        await asyncio.sleep(0.02)
+        gone = []
+        caller = Caller(time.monotonic() + 60, lambda: bool(gone))
+        left = asyncio.create_task(batcher.submit(["left"] * 20, None, caller, slow=slow))
+        await asyncio.sleep(0.02)
+        gone.append(True)
+        engine.hold.set()
+        await first
+        with pytest.raises(RequestError, match="Client disconnected"):
+            await left
+        assert await batcher.submit(["next"], None) == [("next", None)]
+        assert batcher.waiting == 0
+
+    run(test, engine)
+    assert engine.batches == [["first"], ["next"]]
+
+
+def test_slow_work_stops_when_its_time_is_over():
+    engine = Engine(seconds=0.05)
+
+    async def test(batcher):
+        with pytest.raises(RequestError, match="Request timed out"):
+            await batcher.submit(["slow"] * 1000, None, Caller(time.monotonic() + 0.3), slow=True)
+        await batcher.submit(["next"], None)
+
+    run(test, engine)
+    assert len(engine.batches) < 20
+
+
+def test_a_batch_is_limited_by_the_length_of_its_texts():
+    engine = Engine()
+
+    async def test(batcher):
+        await batcher.submit(["x" * 400_000] * 10, None)
+
+    run(test, engine)
+    assert [len(batch) for batch in engine.batches] == [3, 3, 3, 1]

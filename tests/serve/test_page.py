@@ -72,6 +72,29 @@ def test_pointing_at_a_label_highlights_its_words(page):
     expect(page.locator("#marks mark")).to_have_count(0)
 
 
+def test_a_pointer_that_crosses_the_list_asks_for_one_explanation(page):
+    type_text(page)
+    expect(labels(page).nth(3)).to_be_visible()
+    asked = []
+    page.on(
+        "request",
+        lambda request: asked.append(request.post_data_json) if "explain" in request.url else 0,
+    )
+    # Without a pause between two labels, however busy the machine is.
+    page.evaluate(
+        """() => {
+          const items = [...document.querySelectorAll("#labels > li")];
+          for (const item of items) {
+            item.dispatchEvent(new MouseEvent("mouseenter"));
+            if (item !== items.at(-1)) item.dispatchEvent(new MouseEvent("mouseleave"));
+          }
+        }"""
+    )
+    expect(page.locator("#marks mark").first).to_be_attached()
+    last = labels(page).last.get_attribute("data-label")
+    assert [body["labels"] for body in asked] == [[last]]
+
+
 def test_the_parts_of_an_explanation_add_up_to_the_score(page, model_folder):
     type_text(page)
     why = explain_first(page)

@@ -52,9 +52,10 @@ def wait_until(condition, seconds=60):
 
 
 @asynccontextmanager
-async def listening(app, options):
+async def listening(app, options, protocol=None):
     """Serve an application in this process with our protocol; yields the server and its port."""
-    config = uvicorn.Config(app, port=0, http=guarded(options), ws="none", log_level="warning")
+    protocol = protocol or guarded(options)
+    config = uvicorn.Config(app, port=0, http=protocol, ws="none", log_level="critical")
     server = uvicorn.Server(config)
     task = asyncio.create_task(server.serve())
     while not server.started:
@@ -160,7 +161,9 @@ def test_the_token_can_be_set_in_the_environment(serving, model_folder):
     server = serving(model_folder, "--workers", "1", environment={"TREETOP_TOKEN": "secret"})
     assert predict(server.address).status_code == 401
     headers = {"authorization": "Bearer secret"}
-    answer = httpx.post(f"{server.address}/v1/predict", json={"text": "apple"}, headers=headers)
+    answer = httpx.post(
+        f"{server.address}/v1/predict", json={"text": "apple"}, headers=headers, timeout=60
+    )
     assert answer.status_code == 200
     assert server.stop(signal.SIGINT) == 0
 
@@ -175,7 +178,9 @@ def test_serving_from_python(serving, model_folder):
     server = serving(model_folder, code=code)
     assert len(server.workers()) == 1
     for count, status in ((2, 200), (3, 413)):
-        answer = httpx.post(f"{server.address}/v1/predict", json={"texts": ["apple"] * count})
+        answer = httpx.post(
+            f"{server.address}/v1/predict", json={"texts": ["apple"] * count}, timeout=60
+        )
         assert answer.status_code == status
     assert server.stop() == 0
 
@@ -319,7 +324,7 @@ def test_a_client_that_does_not_read_is_disconnected(model_folder):
 def test_a_port_in_use_is_an_error_with_several_workers(server, model_folder):
     port = server.address.rsplit(":", 1)[1]
     command = [sys.executable, "-m", "treetop", "serve", str(model_folder), "--port", port]
-    finished = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True, timeout=60)
+    finished = subprocess.run([*command, "--workers", "2"], capture_output=True, text=True, timeout=300)
     assert finished.returncode == 2
     assert "cannot listen" in finished.stderr
 
@@ -331,7 +336,7 @@ def test_incomplete_requests_leave_nothing_behind(server):
         line.sendall(b'POST /v1/predict HTTP/1.1\r\nHost: [::]\r\nContent-Length: 50\r\n\r\n{"text"')
         line.close()
     assert predict(server.address).status_code == 200
-    assert httpx.get(f"{server.address}/readyz").status_code == 200
+    assert httpx.get(f"{server.address}/readyz", timeout=60).status_code == 200
 
 
 def test_workers_exit_with_their_supervisor(serving, model_folder):
@@ -363,7 +368,7 @@ def test_too_many_connections_get_503(model_folder):
 
 def test_metrics_are_sums_over_all_workers(server):
     def texts():
-        shown = httpx.get(f"{server.address}/metrics").text
+        shown = httpx.get(f"{server.address}/metrics", timeout=60).text
         line = next(one for one in shown.splitlines() if one.startswith("treetop_texts_total"))
         return float(line.split()[1])
 
@@ -391,7 +396,7 @@ def test_errors_of_the_command_are_one_line(model_folder, tmp_path):
         ([str(model_folder), "--max-body", "0"], "max_body is 0.0: it must be at least 0.001"),
     ]:
         command = [sys.executable, "-m", "treetop", "serve", *options]
-        finished = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert finished.returncode == 2, finished.stderr
         assert message in finished.stderr
         assert len(finished.stderr.strip().splitlines()) == 1
@@ -405,13 +410,13 @@ def test_requests_made_from_the_openapi_schema(server, tmp_path):
         "run",
         f"{server.address}/openapi.json",
         "--max-examples",
-        "15",
+        "10",
         "--seed",
         "1",
         "--no-color",
         "--phases",
         "examples,coverage,fuzzing",
     ]
-    finished = subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=tmp_path)
+    finished = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
     assert finished.returncode == 0, finished.stdout
     assert predict(server.address).status_code == 200

@@ -1,5 +1,8 @@
 """Failures of the device: smaller batches, fallback to the CPU, or an error of one line."""
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,8 @@ torch = pytest.importorskip("torch")
 import treetop  # noqa: E402
 from tests.tiny import BRIEF, documents, same  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
+from treetop.features.encoders.devices import is_out_of_memory  # noqa: E402
+from treetop.features.encoders.transformer import Encoder  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
 from treetop.training.failures import with_fallback  # noqa: E402
@@ -152,3 +157,42 @@ def test_persistent_lack_of_memory_is_explained_in_one_line(encoder, monkeypatch
     monkeypatch.setattr(Objective, "add_gradients", full)
     with pytest.raises(TreetopError, match="memory is full: choose a smaller batch"):
         treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+
+
+def test_torch_without_memory_on_a_cpu_is_recognized():
+    with pytest.raises(RuntimeError) as error:
+        torch.empty(1 << 60, dtype=torch.uint8)
+    assert is_out_of_memory(error.value)
+    assert not is_out_of_memory(RuntimeError("sizes differ"))
+
+
+def test_a_text_that_does_not_fit_into_the_memory_of_the_cpu_is_an_error_of_one_line(
+    encoder, monkeypatch
+):
+    model = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    monkeypatch.setattr(Encoder, "forward", lambda *_: torch.empty(1 << 60, dtype=torch.uint8))
+    with pytest.raises(TreetopError, match="the device's memory is full: choose a smaller batch"):
+        model.predict(["red apple"])
+    with pytest.raises(TreetopError, match="the device's memory is full: choose a smaller batch"):
+        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+
+
+def test_two_trainings_in_one_process_give_the_models_they_would_give_alone(encoder, tmp_path):
+    texts, labels = documents()
+    settings = {**BRIEF, "encoder": encoder, "dropout": 0.3}
+
+    def train(seed):
+        return treetop.XRTransformer(seed=seed, **settings).fit(texts, labels)
+
+    alone = [train(seed).predict_scores(texts, 10) for seed in (0, 1)]
+    interval = sys.getswitchinterval()
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    with ThreadPoolExecutor(2) as pool:
+        together = [model.predict_scores(texts, 10) for model in pool.map(train, (0, 1))]
+    assert torch.equal(torch.rand(3), expected)  # the user's own random numbers
+    assert sys.getswitchinterval() == pytest.approx(interval)
+    assert same(alone[0], together[0])
+    assert same(alone[1], together[1])
+    assert not same(alone[0], alone[1])

@@ -2,6 +2,7 @@
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -20,15 +21,15 @@ def contents(folder):
 
 def train(folder, data=DATA, **options):
     """Run two stages; return the values that they computed or read."""
-    run = Run(folder, data, **options)
-    made = [
-        run.stage(
-            Stage(name, (), after),
-            LinearSettings(),
-            lambda _: {"values": np.frombuffer(os.urandom(8), np.uint8)},
-        )
-        for name, after in (("tokens", ("data",)), ("level-12", ("tokens",)))
-    ]
+    with Run.opened(folder, data, **options) as run:
+        made = [
+            run.stage(
+                Stage(name, (), after),
+                LinearSettings(),
+                lambda _: {"values": np.frombuffer(os.urandom(8), np.uint8)},
+            )
+            for name, after in (("tokens", ("data",)), ("level-12", ("tokens",)))
+        ]
     return [arrays["values"].tolist() for arrays in made]
 
 
@@ -45,7 +46,7 @@ def test_run_json_identifies_treetop(folder):
 def test_an_existing_run_requires_resume_or_overwrite(folder):
     before = contents(folder)
     with pytest.raises(TreetopError) as error:
-        Run(folder, DATA)
+        train(folder)
     assert str(error.value) == (
         f"{folder}: holds an earlier run: continue it (--resume, resume=True) "
         "or start again (--overwrite, overwrite=True)"
@@ -120,7 +121,7 @@ def test_a_folder_that_is_not_a_run_is_left_unchanged(tmp_path, facts, options):
         (folder / "run.json").write_text(facts)
     before = contents(folder)
     with pytest.raises(TreetopError) as error:
-        Run(folder, DATA, **options)
+        train(folder, **options)
     message = "exists and is not the folder of a run: choose another folder"
     assert str(error.value) == f"{folder}: {message}"
     assert contents(folder) == before
@@ -186,5 +187,88 @@ def test_a_file_in_place_of_the_folder_is_an_error(tmp_path):
     (tmp_path / "run").write_text("mine")
     for options in ({}, {"resume": True}, {"overwrite": True}):
         with pytest.raises(TreetopError, match="cannot be used for a run"):
-            Run(tmp_path / "run", DATA, **options)
+            train(tmp_path / "run", **options)
     assert (tmp_path / "run").read_text() == "mine"
+
+
+def damaged_copies(content):
+    """What a full disk, an interrupted copy or a broken disk may leave of a file."""
+    for length in (0, 1, 7, 8, 40, len(content) // 2, len(content) - 1):
+        yield content[:length]
+    yield content[:-4] + bytes(4)
+    yield bytes(len(content))
+    yield content[1:]
+
+
+def test_a_damaged_stage_is_repeated(folder):
+    made = train(folder, resume=True)
+    whole = (folder / "tokens.safetensors").read_bytes()
+    for damaged in damaged_copies(whole):
+        (folder / "tokens.safetensors").write_bytes(damaged)
+        again = train(folder, resume=True)
+        assert again[0] != made[0]
+        assert again[1] == made[1]  # the other stage is read
+        assert train(folder, resume=True) == again
+    (folder / "level-12.safetensors").unlink()
+    assert train(folder, resume=True)[0] == again[0]
+
+
+RUN_JSON = [
+    b"",
+    b"[]",
+    b"{}",
+    b"null",
+    b"1" * 5000,
+    b'{"data": ["a", "b"]}',
+    b'{"treetop": "1", "data": 3}',
+    b'{"treetop": 1, "da',
+    b"\xff\xfe",
+    b"[" * 100_000,
+]
+
+
+@pytest.mark.parametrize("content", [*RUN_JSON, None], ids=range(len(RUN_JSON) + 1))
+def test_a_run_with_a_damaged_run_json_is_recognized_by_its_stages(folder, content):
+    made = train(folder, resume=True)
+
+    def damage():
+        (folder / "run.json").unlink()
+        if content is not None:
+            (folder / "run.json").write_bytes(content)
+
+    damage()
+    with pytest.raises(TreetopError, match="holds an earlier run: continue it"):
+        train(folder)
+    assert train(folder, resume=True) == made
+    assert json.loads((folder / "run.json").read_text()) == {"treetop": 1, "data": DATA}
+    damage()
+    assert train(folder, OTHER, overwrite=True) != made
+    damage()
+    (folder / "notes.txt").write_text("mine")
+    with pytest.raises(TreetopError, match=r"holds notes\.txt, which treetop did not write"):
+        train(folder, overwrite=True)
+
+
+def test_a_second_training_is_told_who_holds_the_run(folder):
+    with Run.opened(folder, DATA, resume=True):
+        for options in ({}, {"resume": True}, {"overwrite": True}):
+            with pytest.raises(TreetopError, match=f"is being written by process {os.getpid()} on"):
+                in_thread(lambda options=options: check_run(folder, **options))
+            with pytest.raises(TreetopError, match=f"is being written by process {os.getpid()} on"):
+                in_thread(lambda options=options: train(folder, **options))
+    assert ".run.lock" not in contents(folder)
+
+
+def test_the_lock_of_a_killed_process_is_taken_over(folder):
+    (folder / ".run.lock").write_text("process 1 on another machine since yesterday\n")
+    train(folder, resume=True)
+    assert ".run.lock" not in contents(folder)
+    (folder / ".run.lock").write_text("process 1 on another machine since yesterday\n")
+    train(folder, overwrite=True)
+    assert ".run.lock" not in contents(folder)
+
+
+def in_thread(work):
+    """Call `work` in another thread, which holds no locks; raise its error."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from treetop import __version__
 from treetop.runtime.progress import TimedReporter, duration, reporter
@@ -43,7 +42,7 @@ class Console:
         """Print a result on stdout."""
         print(text, flush=True)
 
-    def json(self, value: Any) -> None:
+    def json(self, value: object) -> None:
         """Print a result on stdout as one JSON document."""
         print(json.dumps(value, indent=2, ensure_ascii=False), flush=True)
 

@@ -31,6 +31,7 @@ from treetop.model import layout
 from treetop.model.compress import folder_bytes
 from treetop.runtime.extras import EXTRAS, check_installed, require
 from treetop.runtime.progress import reporter
+from treetop.runtime.temporary import private_folder
 
 LINEAR, FROZEN, FINE_TUNED = "xr-linear", "xr-transformer-frozen", "xr-transformer-fine-tuned"
 # Chosen on a quarter of the training records, held back for this, never on the test records. With
@@ -154,8 +155,17 @@ def has_gpu() -> bool:
 
 
 def cache_folder() -> Path:
-    """Where models are kept between runs: ``$XDG_CACHE_HOME/treetop/demo``, by default in ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "treetop" / "demo"
+    """Where models are kept between runs: ``$XDG_CACHE_HOME/treetop/demo``, by default in ~/.cache.
+
+    Without a home that can be written, as in containers, it is a folder for temporary files.
+    """
+    place = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
+    try:
+        folder = place.expanduser() / "treetop" / "demo"
+        folder.mkdir(parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: this user has no home
+        return private_folder("demo")
+    return folder if os.access(folder, os.W_OK) else private_folder("demo")
 
 
 def origin_of(variant: str, records_version: str) -> str:

@@ -55,7 +55,7 @@ def read_incoming(
     dataset = read_data(path, chosen, report)
     part = documents_for(model, dataset.splits[split_name(dataset, split)], dataset.format, report)
     size = part.X.shape[0] if part.X is not None else sum(len(text) + 16 for text in part.texts or ())
-    return Incoming(part.documents, size, part.records, dataset.reading.delimiter)  # type: ignore[arg-type]
+    return Incoming(part.documents, size, part.records, dataset.reading.delimiter)
 
 
 def lines_of_source(source: str, is_file: bool, encoding: str | None, report: Reporter) -> Incoming:

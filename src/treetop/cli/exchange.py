@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
 from treetop.runtime.files import replacing_file
 from treetop.runtime.progress import Reporter
+from treetop.runtime.temporary import scratch_folder
 
 
 def import_from_pecos(
@@ -142,9 +142,9 @@ def export_model(
     """Save a model whose encoder is an ONNX file; print as `compress_model` does."""
     console = console or Console()
     dataset = checked_inputs(folder, output, data)
-    with console.progress() as report, tempfile.TemporaryDirectory() as work:
+    with console.progress() as report, scratch_folder("export") as work:
         report.step("exporting")
-        write_model(exported(read_model(folder), folder, Path(work), int8), output)
+        write_model(exported(read_model(folder), folder, work, int8), output)
         compared = before_and_after(folder, output, dataset, report)
     if as_json:
         console.json({"output": str(output), **compared})

@@ -7,7 +7,7 @@ from typing import Any
 
 from treetop.cli.options import TrainOptions
 from treetop.errors import TreetopError
-from treetop.features.encoders.opening import is_exported, is_word_vectors
+from treetop.features.encoders.opening import needs_torch
 from treetop.ranking.combining import COMBINE
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, check_parameters
@@ -88,4 +88,4 @@ def encoders_for_torch(kind: str, members: list[Settings]) -> set[str]:
         return set()
     default = PARAMETERS[TRANSFORMER].defaults["encoder"]
     names = {str(settings.get("encoder", default)) for settings in members}
-    return {name for name in names if not (is_word_vectors(name) or is_exported(name))}
+    return set(filter(needs_torch, names))

@@ -77,7 +77,7 @@ def without_nan(value: Any) -> Any:
     return [without_nan(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def csv_line(columns: Sequence[str], delimiter: str, classes: Iterable[Any]) -> tuple[str, Line]:
+def csv_line(columns: Sequence[str], delimiter: str, classes: Iterable[object]) -> tuple[str, Line]:
     """The header of a CSV file, and what makes its lines: labels and scores are two columns more."""
     names = list(map(str, classes))
     usable = [mark for mark in SEPARATORS if mark != delimiter]

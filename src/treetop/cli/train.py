@@ -22,6 +22,7 @@ from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
 from treetop.runtime.extras import EXTRAS, check_installed
+from treetop.runtime.files import reserving
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.training.run import FACTS, check_run
 
@@ -43,6 +44,24 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     for run in runs if kind == TRANSFORMER else []:
         check_run(run, options.resume, options.overwrite)
     check_all_data(options.data)
+    with reserving(options.output):
+        summary, stages = train_reserved(options, kind, members, combine, encoders, runs, console)
+    if options.json:
+        console.json({**summary, "stages": stages})
+    else:
+        print_summary(options, summary, console)
+
+
+def train_reserved(
+    options: TrainOptions,
+    kind: str,
+    members: list[Settings],
+    combine: str,
+    encoders: set[str],
+    runs: list[Path],
+    console: Console,
+) -> tuple[Settings, dict[str, float]]:
+    """Train while nobody else writes the model; return a summary, and the seconds of each stage."""
     new_runs = [run for run in runs if not run.exists()]
     try:
         with console.progress() as report:
@@ -57,11 +76,7 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
             raise
         resume = console.command_with("--resume", without="--overwrite")
         raise InterruptedRunError(f"interrupted; resume with: {resume}") from None
-    if options.json:
-        stages = {name: round(seconds, 3) for name, seconds in report.seconds.items()}
-        console.json({**summary, "stages": stages})
-    else:
-        print_summary(options, summary, console)
+    return summary, {name: round(seconds, 3) for name, seconds in report.seconds.items()}
 
 
 def train_members(

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import check_absent, replacing_folder, unwritable
+from treetop.runtime.files import FULL, check_absent, replacing_folder, unwritable
 
 # The data sets of the paper, as its authors published them (texts, labels and TF-IDF of AttentionXML).
 ARCHIVE = "https://archive.org/download/pecos-dataset/xmc-base/{name}.tar.gz"
@@ -122,6 +122,8 @@ def unpack_archive(archive: Path, target: Path) -> None:
         try:
             extract(archive, work)
         except (tarfile.TarError, EOFError, OSError) as error:
+            if isinstance(error, OSError) and error.errno in FULL:
+                raise
             raise TreetopError(
                 f"{archive}: damaged archive ({error}): delete it and try again"
             ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self, cast
+from typing import Self, cast
 
 from treetop.base import FittedMixin
 from treetop.errors import TreetopError
@@ -52,7 +52,10 @@ class Ensemble(FittedMixin):
     kind = "ensemble"
 
     def __init__(
-        self, members: Sequence[Any], combine: str = "average", weights: Sequence[float] | None = None
+        self,
+        members: Sequence[FittedMixin],
+        combine: str = "average",
+        weights: Sequence[float] | None = None,
     ) -> None:
         if not members:
             raise TreetopError("an ensemble needs at least one model")
@@ -82,8 +85,7 @@ class Ensemble(FittedMixin):
         return f"Ensemble({self.members!r}{combine}{weights})"
 
     def _own_runtime(self) -> Runtime:
-        runtime: Runtime = self.members[0]._own_runtime()
-        return runtime
+        return self.members[0]._own_runtime()
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:

@@ -75,7 +75,7 @@ class XRLinear(Learner):
         X: Any,
         y: Any,
         *,
-        label_names: Sequence[Any] | None = None,
+        label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
         verbose: bool | int | None = None,

@@ -95,7 +95,7 @@ class XRTransformer(Learner):
         X: Any,
         y: Any,
         *,
-        label_names: Sequence[Any] | None = None,
+        label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         validation: tuple[Any, Any] | None = None,
         run: str | Path | None = None,
@@ -150,12 +150,14 @@ class XRTransformer(Learner):
         auto.check_levels(settings, len(data.classes))
         settings, _ = auto.with_ngrams(settings, data.texts)
         settings = auto.with_costs(settings, data.Y, data.weights)
-        stages = data.open_run(run, resume, overwrite)
+        with (
+            data.open_run(run, resume, overwrite) as stages,
+            reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+        ):
 
-        def learn(place: Runtime) -> Model:
-            return self._learn(training.Training(settings, place, stages), data, asked)
+            def learn(place: Runtime) -> Model:
+                return self._learn(training.Training(settings, place, stages), data, asked)
 
-        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
             warm_up(common_kernels(), place.threads, place.reporter)
             self.model_ = training.with_fallback(place, learn)
         return self

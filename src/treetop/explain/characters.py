@@ -2,62 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
+from collections.abc import Sequence
 
-from treetop.explain.contributions import Contributions
-from treetop.explain.spans import MAX_CHARACTERS, spans_of
-from treetop.features.words.tokens import cut_at_word
+import numpy as np
 
-# Character n-grams that are looked up in the text, largest contributions first. The others stay as
-# they are: searching a long text for thousands of them would take seconds.
-MAX_SEARCHED = 300
-
-Span = tuple[int, int]
+from treetop.explain.spans import SearchedText
 
 
-def attribute_to_words(text: str, grams: Contributions) -> Contributions:
-    """Move the values of character n-grams to words of `text`; the sum of all values stays the same.
+def share_with_words(
+    reading: SearchedText, grams: Sequence[np.ndarray], length: int, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Divide the values (float64) of character n-grams among the words of a text.
 
+    `grams` holds where each n-gram occurs in `reading.squeezed`, all of them `length` characters long.
     The value of an n-gram is divided equally among its occurrences, and there among the words it
-    overlaps, in proportion to the number of characters they share.
+    overlaps, in proportion to the number of characters they share. Returns what each of
+    `reading.names` gets, and what stays with each n-gram because it overlaps no word.
     """
-    words = [match.span() for match in re.finditer(r"\w+", text[:MAX_CHARACTERS])]
-    starts = [start for start, _ in words]
-    attributed = Contributions()
-    pieces = []
-    for gram, value in grams.values.items():
-        if gram.unit == "word":
-            attributed.add(gram, value, grams.reach[gram])
-        else:
-            pieces.append(gram)
-    pieces.sort(key=lambda gram: -abs(grams.values[gram]))
-    for number, gram in enumerate(pieces):
-        value, reach = grams.values[gram], grams.reach[gram]
-        spans = []
-        if number < MAX_SEARCHED:
-            spans = spans_of(cut_at_word(text, reach), gram.name, gram.unit, gram.lowercase)
-        if not spans:
-            attributed.add(gram, value, reach)
-        for span in spans:
-            share, overlaps = value / len(spans), overlapping_words(span, words, starts)
-            if not overlaps:
-                attributed.add(gram, share, reach)
-            common = sum(characters for _, characters in overlaps)
-            for (start, end), characters in overlaps:
-                name = text[start:end].lower() if gram.lowercase else text[start:end]
-                word = gram._replace(name=name, unit="word")
-                attributed.add(word, share * characters / common, reach)
-    return attributed
-
-
-def overlapping_words(span: Span, words: list[Span], word_starts: list[int]) -> list[tuple[Span, int]]:
-    """The words that share characters with `span`, and the number of characters they share."""
-    overlaps = []
-    for word in words[max(0, bisect_right(word_starts, span[0]) - 1) :]:
-        if word[0] >= span[1]:
-            break
-        characters = min(word[1], span[1]) - max(word[0], span[0])
-        if characters > 0:
-            overlaps.append((word, characters))
-    return overlaps
+    counts = np.array([places.size for places in grams], np.int64)
+    shares = np.repeat(values / np.maximum(counts, 1), counts)
+    places = np.concatenate([np.empty(0, np.int64), *grams])
+    names = reading.name_at[places[:, None] + np.arange(length)]
+    inside = names >= 0
+    common = inside.sum(axis=1)
+    per_character = np.repeat(shares / np.maximum(common, 1), common)
+    given = np.bincount(names[inside], weights=per_character, minlength=len(reading.names))
+    kept = np.where(counts > 0, 0.0, values)
+    owners = np.repeat(np.arange(counts.size), counts)[common == 0]
+    kept += np.bincount(owners, weights=shares[common == 0], minlength=counts.size)
+    return given, kept

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.explain.characters import attribute_to_words
-from treetop.explain.contributions import Contributions, Gram
+from treetop.explain.contributions import NamedGrams, together
 from treetop.explain.explanation import Explanation, Neighbour, Node, Path
+from treetop.explain.grams import DocumentGrams
+from treetop.explain.spans import Occurrences
 from treetop.features.hybrid import Features
-from treetop.features.words.tfidf import Tfidf
 from treetop.labels.alignment import columns_of
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
@@ -25,10 +26,8 @@ from treetop.ranking.combining import largest
 from treetop.ranking.path import Step, beams_of, counted, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
-from treetop.settings.parts import Analyser
 
 MAX_LABELS_OF_NODE = 3
-PECOS_ANALYZER = Analyser()
 
 
 @dataclass(frozen=True)
@@ -37,6 +36,7 @@ class Member:
 
     model: Model
     X: Features
+    grams: DocumentGrams
     weight: float
     beams: list[list[set[int]]]  # per tree and level: the nodes that beam search follows
     similar: list[tuple[int, float]]  # training documents and their similarity
@@ -56,7 +56,7 @@ class TracedPath:
 def explain(
     model: Predictor,
     document: Any,
-    names: Sequence[Any] | None,
+    names: Sequence[object] | None,
     runtime: Runtime,
     *,
     k: int = 5,
@@ -68,70 +68,112 @@ def explain(
     `document` is a text, or a matrix of one row if the model was trained on a matrix. At most `words`
     words and `neighbours` training documents are listed.
     """
-    text = document if isinstance(document, str) else None
-    X = model.features([document] if text is not None else document, runtime)
-    members = list(members_of(model, X, neighbours))
-    if names is None:
-        best = model.scores_from(X, k, runtime)
-        names = model.classes[best.indices[: best.indptr[1]]].tolist()
-    labels = columns_of(names, model.vocabulary).tolist()
-    explanations = [explain_label(members, text, label, words) for label in labels]
-    if isinstance(model, EnsembleModel) and model.combine != "average":
-        # These ways to combine members depend on the scores of all labels.
-        scores = model.scores_from(X, len(model.classes), runtime).toarray()[0, labels].tolist()
+    explainer = Explainer(model, document, runtime, words=words, neighbours=neighbours)
+    return explainer.explain(explainer.best(k) if names is None else names)
+
+
+class Explainer:
+    """Explains labels of one document; what they share is computed once."""
+
+    def __init__(
+        self, model: Predictor, document: Any, runtime: Runtime, *, words: int = 20, neighbours: int = 3
+    ) -> None:
+        text = document if isinstance(document, str) else None
+        self.model, self.runtime, self.words = model, runtime, words
+        self.X = model.features([document] if text is not None else document, runtime)
+        self.named, self.occurrences = NamedGrams(), None if text is None else Occurrences(text)
+        self.members = [
+            Member(
+                member,
+                X,
+                DocumentGrams(member, X.sparse.indices, self.named, self.occurrences),
+                weight,
+                [beams_of(ranker, X) for ranker in member.rankers],
+                nearest_to(member, X, neighbours),
+            )
+            for member, X, weight in models_in(model, self.X)
+        ]
+
+    def best(self, k: int) -> list[Any]:
+        """Names of the best `k` labels."""
+        best = self.model.scores_from(self.X, k, self.runtime)
+        names: list[Any] = self.model.classes[best.indices[: best.indptr[1]]].tolist()
+        return names
+
+    def explain(self, names: Sequence[Any]) -> list[Explanation]:
+        """Explain labels."""
+        labels = columns_of(names, self.model.vocabulary).tolist()
+        explanations = [self.explain_label(label) for label in labels]
+        if self.combined_scores is None:
+            return explanations
+        scores = self.combined_scores[labels].tolist()
         return [replace(one, score=score) for one, score in zip(explanations, scores, strict=True)]
-    return explanations
+
+    @cached_property
+    def combined_scores(self) -> np.ndarray | None:
+        """The scores of all labels, if the way to combine members depends on all of them."""
+        if not isinstance(self.model, EnsembleModel) or self.model.combine == "average":
+            return None
+        scores = self.model.scores_from(self.X, len(self.model.classes), self.runtime)
+        return np.asarray(scores.toarray()[0])
+
+    def explain_label(self, label: int) -> Explanation:
+        """Explain the score of one label.
+
+        Scores and parts are means over all trees. A label that beam search reaches in none of them is
+        not predicted: its score is 0, and the parts are those it would have had.
+        """
+        traced = [paths_of(member, label) for member in self.members]
+        reached = any(one.path.reached for paths in traced for one in paths)
+        encoder, bias, raw_score, score, parts = 0.0, 0.0, 0.0, 0.0, []
+        for member, paths in zip(self.members, traced, strict=True):
+            values = np.zeros(member.X.sparse.indices.size)
+            for one in paths:
+                score += one.weight * one.path.score * reached
+                raw_score += one.weight * one.path.raw_score
+                encoder += one.weight * one.encoder
+                bias += one.weight * one.bias
+                values += one.weight * one.words
+            parts.append(member.grams.contributions(values))
+        grams = together(parts)
+        largest = grams.largest(self.named, self.occurrences, self.words)
+        return Explanation(
+            label=str(self.model.classes[label]),
+            score=score,
+            words=largest,
+            other_words=grams.total - sum(word.value for word in largest),
+            encoder=encoder,
+            bias=bias,
+            raw_score=raw_score,
+            paths=[one.path for paths in traced for one in paths],
+            neighbours=[
+                neighbour_of(member.model, document, similarity, label)
+                for member in self.members
+                for document, similarity in member.similar
+            ],
+        )
 
 
-def members_of(model: Predictor, X: Any, neighbours: int, weight: float = 1.0) -> Iterator[Member]:
-    """The models of an ensemble, or the model itself; `X` is what `model.features` returned."""
+def models_in(model: Predictor, X: Any, weight: float = 1.0) -> Iterator[tuple[Model, Features, float]]:
+    """The models of an ensemble, or the model itself, with their features of the document and weights.
+
+    `X` is what `model.features` returned.
+    """
     if isinstance(model, EnsembleModel):
         for member, own, share in zip(model.members, X, model.weights, strict=True):
-            yield from members_of(member, own, neighbours, weight * share / sum(model.weights))
+            yield from models_in(member, own, weight * share / sum(model.weights))
         return
-    model = cast(Model, model)
     if X.rows != 1:
         raise TreetopError(f"explain takes one document, not {X.rows}")
-    beams = [beams_of(ranker, X) for ranker in model.rankers]
-    documents = model.documents if neighbours else None
-    similar = [] if documents is None else documents.nearest(X, neighbours)
-    yield Member(model, X, weight, beams, similar)
+    yield cast(Model, model), X, weight
 
 
-def explain_label(members: Sequence[Member], text: str | None, label: int, words: int) -> Explanation:
-    """Explain the score of one label.
-
-    Scores and parts are means over all trees. A label that beam search reaches in none of them is not
-    predicted: its score is 0, and the parts are those it would have had.
-    """
-    traced = [paths_of(member, label) for member in members]
-    reached = any(one.path.reached for paths in traced for one in paths)
-    grams, encoder, bias, raw_score, score = Contributions(), 0.0, 0.0, 0.0, 0.0
-    for member, paths in zip(members, traced, strict=True):
-        values = np.zeros(member.X.sparse.indices.size)
-        for one in paths:
-            score += one.weight * one.path.score * reached
-            raw_score += one.weight * one.path.raw_score
-            encoder += one.weight * one.encoder
-            bias += one.weight * one.bias
-            values += one.weight * one.words
-        add_contributions(grams, member, text, values)
-    largest = grams.largest(text, words)
-    return Explanation(
-        label=str(members[0].model.classes[label]),
-        score=score,
-        words=largest,
-        other_words=grams.total - sum(word.value for word in largest),
-        encoder=encoder,
-        bias=bias,
-        raw_score=raw_score,
-        paths=[one.path for paths in traced for one in paths],
-        neighbours=[
-            neighbour_of(member.model, document, similarity, label)
-            for member in members
-            for document, similarity in member.similar
-        ],
-    )
+def nearest_to(model: Model, X: Features, count: int) -> list[tuple[int, float]]:
+    """The most similar training documents and their similarity, if the model keeps its documents."""
+    if not count or model.documents is None:
+        return []
+    nearest: list[tuple[int, float]] = model.documents.nearest(X, count)
+    return nearest
 
 
 def paths_of(member: Member, label: int) -> list[TracedPath]:
@@ -158,44 +200,6 @@ def paths_of(member: Member, label: int) -> list[TracedPath]:
             )
         )
     return traced
-
-
-def add_contributions(
-    grams: Contributions, member: Member, text: str | None, values: np.ndarray
-) -> None:
-    """Add the values (float64, one per feature of the document) to the n-grams of the features.
-
-    A model that counts words attributes the values of its character n-grams to words too.
-    """
-    features, tfidf = member.X.sparse.indices, member.model.feature_map.words
-    own = Contributions()
-    for at in np.flatnonzero(values).tolist():
-        feature, value = int(features[at]), float(values[at])
-        if tfidf is None or text is None:
-            own.add(Gram(f"feature {feature}"), value, 0)
-            continue
-        analyzer = analyzer_of(tfidf, feature)
-        gram = Gram(tfidf.feature_name(feature), analyzer.unit, analyzer.lowercase)
-        own.add(gram, value, len(text) if analyzer.first is None else analyzer.first)
-    if text is not None and isinstance(tfidf, Tfidf) and counts_words(tfidf):
-        own = attribute_to_words(text, own)
-    for gram, value in own.values.items():
-        grams.add(gram, value, own.reach[gram])
-
-
-def counts_words(tfidf: Tfidf) -> bool:
-    """Whether any analyzer counts words."""
-    return any(fitted.analyser.unit == "word" for fitted in tfidf.fitted)
-
-
-def analyzer_of(tfidf: Any, feature: int) -> Analyser:
-    """The analyzer that counts a feature; PECOS's vectorizer counts words."""
-    for fitted in getattr(tfidf, "fitted", ()):
-        if feature < fitted.features:
-            analyzer: Analyser = fitted.analyser
-            return analyzer
-        feature -= fitted.features
-    return PECOS_ANALYZER
 
 
 def node_of(model: Model, ranker: Ranker, step: Step) -> Node:

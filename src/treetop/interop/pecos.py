@@ -7,7 +7,6 @@ the pickled head of an XR-Transformer is not used for prediction by PECOS either
 from __future__ import annotations
 
 import shutil
-import tempfile
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
@@ -29,6 +28,7 @@ from treetop.model.model import Model
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.runtime.parallel import thread_count
+from treetop.runtime.temporary import scratch_folder
 from treetop.settings.notation import written_tree
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -118,14 +118,14 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
 
 def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
     """Open the encoder together with the tokenizer, which PECOS keeps in another folder."""
-    with tempfile.TemporaryDirectory() as folder:
+    with scratch_folder("pecos") as folder:
         for part in ("text_tokenizer", "text_encoder"):
             if not (inner / part).is_dir():
                 raise TreetopError(f"{inner / part}: missing")
             for file in (inner / part).iterdir():
                 shutil.copy(file, folder)
         return open_encoder(
-            folder,
+            str(folder),
             Runtime(precision="fp32"),
             pooling=settings.pooling,
             max_length=settings.max_length,

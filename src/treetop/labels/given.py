@@ -118,7 +118,9 @@ def names_of(row: Any, document: int) -> list[Any]:
         raise not_a_list(row, document) from None
 
 
-def check_single(rows: Sequence[Any], input_name: str, is_known: Callable[[str], bool] | None) -> None:
+def check_single(
+    rows: Sequence[object], input_name: str, is_known: Callable[[str], bool] | None
+) -> None:
     """Raise if strings look like several labels each, by the evidence that files are read by."""
     strings = [row for row in rows if isinstance(row, str)]
     if not strings or (is_known and sum(map(is_known, strings)) >= KNOWN * len(strings)):

@@ -86,7 +86,7 @@ class EnsembleModel:
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, combined over members: CSR (N, L), best first in each row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,12 +63,12 @@ def hub_model() -> Any:
     return HubModel
 
 
-class HubMixin:
+class HubMixin(ABC):
     """Methods that share a model on the Hugging Face Hub."""
 
+    @abstractmethod
     def save(self, folder: str | Path, measured: dict[str, Any] | None = None) -> None:
         """Write the model folder."""
-        raise NotImplementedError
 
     def save_pretrained(
         self,

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import replacing_file, saving, whole_name
+from treetop.runtime.files import replacing_file, saving
+from treetop.runtime.temporary import whole_name
 
 # Version 2: weights lie in the order of their rows, and readers check every number.
 VERSION = 2

@@ -114,7 +114,7 @@ class Model:
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels, as the mean over the trees: CSR (N, L), best first in each row."""

@@ -54,7 +54,7 @@ class Predictor(Protocol):
         runtime: Runtime = HERE,
         *,
         beam: int | None = None,
-        allow: Iterable[Any] | None = None,
+        allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
     ) -> sp.csr_matrix:
         """Score the best `k` labels of each document: CSR (N, L), best first in each row."""

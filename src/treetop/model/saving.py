@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Self, Unpack
 
@@ -91,9 +92,9 @@ class SavingMixin(HubMixin):
         return cls.load(fetch(name, **options), verify, runtime)
 
     @classmethod
+    @abstractmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:
         """Make an estimator that holds a model."""
-        raise NotImplementedError
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")

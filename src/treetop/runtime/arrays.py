@@ -67,7 +67,8 @@ def write_tensors(
     file.write(len(text).to_bytes(8, "little"))
     file.write(text)
     for _, values in ordered:
-        np.ascontiguousarray(values).tofile(file)
+        # Not `tofile`, whose errors do not say that the disk is full.
+        file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
 
 
 def read_arrays(path: Path) -> Arrays:

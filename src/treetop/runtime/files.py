@@ -10,9 +10,7 @@ import ctypes
 import errno
 import json
 import os
-import re
 import secrets
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
@@ -20,12 +18,14 @@ from pathlib import Path
 from typing import IO, Any, Literal, overload
 
 from treetop.errors import TreetopError
-from treetop.runtime.locks import NO_FOLLOW, is_same, lock_handle, lock_of, locked, try_lock
+from treetop.runtime.locks import POLL_SECONDS, lock_of, locked
+from treetop.runtime.temporary import temporary_file, temporary_folder
 
-PART = re.compile(r"\.(.+?)(\.[0-9a-f]{8})?\.part", re.DOTALL)
 # Seconds to wait for another process that is saving to the same folder.
 SAVING_SECONDS = 10.0
 ASIDE = ".old"
+# Bytes without which there is no point in beginning to train.
+LEAST_SPACE = 1 << 14
 STDOUT = Path("-")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -33,12 +33,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
     """Return the entries as JSON Lines: one object per line."""
     return "".join(json.dumps(entry) + "\n" for entry in entries)
-
-
-def whole_name(name: str) -> str | None:
-    """Return the name of the file or folder that a temporary is for; None for other names."""
-    found = PART.fullmatch(name)
-    return found[1] if found else None
 
 
 @overload
@@ -98,14 +92,45 @@ def replacing_folder(
     check(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with locked(lock_of(target), target, SAVING_SECONDS), temporary_folder(target) as fresh:
-            restore(target)
-            yield fresh
-            flush_folder(fresh)
-            check(target)
-            swap(chosen(fresh), target)
+        with locked(lock_of(target), target, SAVING_SECONDS):
+            restore(target, check)
+            with temporary_folder(target) as fresh:
+                yield fresh
+                flush_folder(fresh)
+                check(target)
+                swap(chosen(fresh), target)
     except OSError as error:
         raise unwritable(target, error) from None
+
+
+@contextmanager
+def reserving(target: Path) -> Iterator[None]:
+    """Keep other processes from writing a folder during long work that ends by writing it.
+
+    Raise a `TreetopError` before that work if one already does, or if the folder cannot be written.
+    Folders that are created for `target` are removed if it is not written.
+    """
+    absent = [folder for folder in target.parents if not folder.exists()]
+    try:
+        with ExitStack() as stack:
+            try:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(lock_of(target), target, POLL_SECONDS))
+                check_space(target)
+            except OSError as error:
+                raise unwritable(target, error) from None
+            yield
+    finally:
+        for folder in absent:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def check_space(target: Path) -> None:
+    """Raise an `OSError` unless there is some space where `target` is to be written."""
+    with temporary_file(target) as (_, handle):
+        if os.write(handle, bytes(LEAST_SPACE)) < LEAST_SPACE:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @contextmanager
@@ -119,74 +144,6 @@ def saving(folder: Path, wait: float = SAVING_SECONDS) -> Iterator[None]:
         with suppress(OSError):
             stack.enter_context(locked(lock, folder, wait))
         yield
-
-
-@contextmanager
-def temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
-    """Create an empty file beside `target`, deleted at the end of the block; yield path and handle."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
-    part, handle = new_part(target, lambda part: os.open(part, flags, 0o666))
-    try:
-        yield part, handle
-    finally:
-        with suppress(OSError):
-            part.unlink()
-
-
-@contextmanager
-def temporary_folder(target: Path) -> Iterator[Path]:
-    """Create an empty folder beside `target` that is deleted at the end of the block."""
-
-    def make(part: Path) -> int:
-        part.mkdir()
-        return os.open(part, os.O_RDONLY | NO_FOLLOW) if os.name == "posix" else -1
-
-    fresh, handle = new_part(target, make)
-    try:
-        yield fresh
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-        if handle >= 0:
-            os.close(handle)
-
-
-def new_part(target: Path, make: Callable[[Path], int]) -> tuple[Path, int]:
-    """Make a temporary beside `target` and lock it, so that no other process deletes it."""
-    sweep(target)
-    while True:
-        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
-        try:
-            handle = make(part)
-        except FileNotFoundError:
-            if target.parent.is_dir():
-                continue  # swept before it was locked
-            raise
-        if handle < 0 or (try_lock(handle, wait=True) and is_same(handle, part)):
-            return part, handle
-        os.close(handle)
-
-
-def sweep(target: Path) -> None:
-    """Delete the temporaries that killed processes have left beside `target`."""
-    with suppress(OSError):
-        names = [name for name in os.listdir(target.parent) if whole_name(name) == target.name]
-        for name in names:
-            discard_abandoned(target.with_name(name))
-
-
-def discard_abandoned(part: Path) -> None:
-    """Delete a temporary unless a process still holds it."""
-    try:
-        handle = os.open(part, os.O_RDONLY | NO_FOLLOW | getattr(os, "O_NONBLOCK", 0))
-    except OSError:
-        return
-    try:
-        if lock_handle(handle) and is_same(handle, part):
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
-    except OSError:
-        pass  # no locks here, or it belongs to another user
-    finally:
-        os.close(handle)
 
 
 def is_stream(path: Path) -> bool:
@@ -237,11 +194,17 @@ def swap(fresh: Path, target: Path) -> None:
         aside.rename(fresh)
 
 
-def restore(target: Path) -> None:
-    """Undo the first step of a `swap` that was killed after it, on a system that cannot exchange."""
+def restore(target: Path, check: Callable[[Path], None]) -> None:
+    """Complete or undo a `swap` that was killed halfway, on a system that cannot exchange.
+
+    What it has left is deleted, or put back into place, only if `check` lets it be replaced.
+    """
     aside = target.with_name(f".{target.name}{ASIDE}")
-    if aside.is_dir() and not target.exists():
-        aside.rename(target)
+    if aside.is_dir():
+        part = target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+        with suppress(TreetopError):
+            check(aside)
+            aside.rename(part if target.exists() else target)
 
 
 def exchange(first: Path, second: Path) -> bool:

@@ -76,6 +76,21 @@ def open_locked(lock: Path, subject: Path, wait: float) -> int:
                 os.close(handle)
 
 
+def check_free(lock: Path, subject: Path) -> None:
+    """Raise the error of `locked` if another process or thread holds the lock file now."""
+    if Path(os.path.realpath(lock)) in _held.get():
+        return
+    try:
+        handle = os.open(lock, os.O_RDWR | NO_FOLLOW)
+    except OSError:
+        return
+    try:
+        if not try_lock(handle) and is_same(handle, lock):
+            raise in_use(subject, os.pread(handle, 500, 0))
+    finally:
+        os.close(handle)
+
+
 def in_use(subject: Path, holder: bytes) -> TreetopError:
     """Return the error to raise for a folder that another process or thread is writing."""
     name = holder.decode("utf-8", "replace").strip() or "another process"

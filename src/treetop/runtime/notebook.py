@@ -61,7 +61,7 @@ class NotebookReporter(Reporter):
         self._handle: Any = None
         self._display, self._shown_at = display, 0.0
 
-    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+    def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Begin a step of `total` parts; the function returned marks a part as done."""
         self._finish()
         number = len(self.rows)

@@ -1,4 +1,4 @@
-"""Threads: tasks that run in parallel, and calls that run in the background.
+"""Tasks that run in parallel, on several threads.
 
 Kernels release the interpreter lock, so plain threads run in parallel. Results do not depend on the
 number of threads: tasks are independent, and results are returned in the order of the tasks.
@@ -9,20 +9,18 @@ from __future__ import annotations
 import ctypes
 import math
 import os
-import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
+from treetop.runtime.cancelling import Cancel, current
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-# Cancel flags of all active runs: an interrupt reaches only the main thread but must stop all of them.
-RUNNING: list[np.ndarray] = []
 
 
 def thread_count(threads: int | None) -> int:
@@ -58,7 +56,7 @@ def run(
     work: Callable[[Item, np.ndarray], Result],
     tasks: Sequence[Item],
     threads: int,
-    advance: Callable[[], Any] | None = None,
+    advance: Callable[[], object] | None = None,
 ) -> list[Result]:
     """Return ``[work(task, cancel) for task in tasks]``, computed on several threads.
 
@@ -67,37 +65,40 @@ def run(
     reacts to Ctrl-C immediately.
     """
     results: list[Any] = [None] * len(tasks)
-    cancel = np.zeros(1, np.uint8)
+    cancel = Cancel(current.cancel)
     failures: list[BaseException] = []
     remaining = iter(range(len(tasks)))
     lock = threading.Lock()
 
     def next_position() -> int | None:
         with lock:
-            return None if cancel[0] else next(remaining, None)
+            return None if cancel.flag[0] else next(remaining, None)
 
     def worker() -> None:
+        outer, current.cancel = current.cancel, cancel
         try:
             while (position := next_position()) is not None:
-                results[position] = work(tasks[position], cancel)
+                results[position] = work(tasks[position], cancel.flag)
                 if advance is not None:
                     advance()
         except BaseException as failure:
             failures.append(failure)
-            cancel[0] = 1
+            cancel.set()
+        finally:
+            current.cancel = outer
 
-    RUNNING.append(cancel)
     try:
         if threads == 1 and threading.current_thread() is not threading.main_thread():
             # Only the main thread receives Ctrl-C, and starting a thread takes as long as a small task.
             worker()
         else:
-            run_threads([threading.Thread(target=worker) for _ in range(min(threads, len(tasks)))])
+            workers = range(min(threads, len(tasks)))
+            run_threads([threading.Thread(target=worker) for _ in workers], cancel)
     finally:
-        # By identity, because == compares arrays element by element.
-        RUNNING[:] = [other for other in RUNNING if other is not cancel]
+        cancel.end()
     if failures:
         raise failures[0]
+    cancel.check()
     return results
 
 
@@ -110,22 +111,10 @@ def over_ranges(
     """
     if threads > 1:
         return run(work, ranges(count, threads), threads)
-    return [work((0, count), np.zeros(1, np.uint8))]
-
-
-@contextmanager
-def short_turns() -> Iterator[None]:
-    """Make threads hand over the interpreter lock ten times as often.
-
-    A thread that imports modules holds the lock for its whole turn, and every thread that starts
-    meanwhile waits for the end of that turn.
-    """
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(before / 10)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
+    cancel = current.cancel or Cancel(None)
+    results = [work((0, count), cancel.flag)]
+    cancel.check()
+    return results
 
 
 @cache
@@ -148,44 +137,16 @@ def give_back() -> None:
         trim(0)
 
 
-class Later(Generic[Result]):
-    """A call that runs in a background thread; `result` waits for it."""
-
-    def __init__(self, work: Callable[[], Result]) -> None:
-        self._results: list[Result] = []
-        self._failure: BaseException | None = None
-
-        def run() -> None:
-            try:
-                self._results.append(work())
-            except BaseException as failure:
-                self._failure = failure
-
-        self._thread = threading.Thread(target=run, daemon=True)
-        self._thread.start()
-
-    def check(self) -> None:
-        """Raise the error of the call if it has already failed."""
-        if self._failure is not None:
-            raise self._failure
-
-    def result(self) -> Result:
-        """Wait for the call to end; return its result or raise its error."""
-        self._thread.join()
-        self.check()
-        return self._results[0]
-
-
-def run_threads(threads: list[threading.Thread]) -> None:
-    """Start threads and wait until they end; an interrupt cancels all runs, nested ones too."""
-    for thread in threads:
-        thread.start()
+def run_threads(threads: list[threading.Thread], cancel: Cancel) -> None:
+    """Start threads and wait until they end; an interrupt cancels their run."""
     try:
+        for thread in threads:
+            thread.start()
         for thread in threads:
             thread.join()
     except BaseException:
-        for cancel in RUNNING:
-            cancel[0] = 1
+        cancel.set()
         for thread in threads:
-            thread.join()
+            if thread.ident is not None:
+                thread.join()
         raise

@@ -22,9 +22,8 @@ def read_pinned(folder: Path, read: Callable[[Path], Result]) -> Result:
     read, which deletes its files one by one, the new one is read instead. Errors name `folder`.
     """
     for _ in range(ATTEMPTS):
-        try:
-            handle = os.open(folder, os.O_RDONLY)
-        except OSError:  # on Windows, or there is none: `read` says so
+        handle = handle_of(folder)
+        if handle is None:
             return read(folder)
         try:
             path = HANDLES / str(handle)
@@ -40,6 +39,14 @@ def read_pinned(folder: Path, read: Callable[[Path], Result]) -> Result:
         finally:
             os.close(handle)
     raise TreetopError(f"{folder}: is being replaced again and again: try again later")
+
+
+def handle_of(folder: Path) -> int | None:
+    """Open a folder; None on Windows, or if there is none, which whoever reads it says."""
+    try:
+        return os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
 
 
 def is_current(handle: int, folder: Path) -> bool:

@@ -15,7 +15,7 @@ INTERIM_SECONDS = 300.0
 class Reporter:
     """Report nothing. Base class of all reporters, and the interface the package relies on."""
 
-    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+    def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Start a stage, which ends the previous one.
 
         Returns a function to call after each of the stage's `total` parts.
@@ -56,7 +56,7 @@ class LineReporter(NotesReporter):
         self._started = self._written = 0.0
         self._figures = ""
 
-    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+    def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Start a stage and write the line of the previous one."""
         self.close()
         self._name, self._total, self._done, self._figures = name, total, 0, ""
@@ -107,7 +107,7 @@ class TerminalReporter(Reporter):
         )
         self._current: Any = None
 
-    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+    def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Start a stage with a bar of its own, which pulses if `total` is not known."""
         self._finish()
         if not self._bars.live.is_started:
@@ -151,7 +151,7 @@ class TimedReporter(Reporter):
         self.seconds: dict[str, float] = {}
         self._name, self._since = "", time.perf_counter()
 
-    def step(self, name: str, total: int | None = None) -> Callable[[], Any]:
+    def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Start a stage. Stages of the same name add up."""
         self._stop()
         self._name = name

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs
 from fastapi import APIRouter, FastAPI, Path, Query, Request, Response
 from pydantic import BaseModel, Field
 
+from treetop.serve.batching import Caller
 from treetop.serve.errors import MAX_LABELS, RequestError
 from treetop.serve.requests import LabelName, PredictRequest, Text
 from treetop.serve.worker import Worker
@@ -84,26 +85,29 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
     async def suggest(project_id: ProjectId, request: Request) -> dict[str, Any]:
         """Return the best labels of a text that is sent as a form."""
         check_project(worker, project_id)
+        caller = worker.caller(request.scope)
         form = read_form(await request.body())
         if "text" not in form:
             raise RequestError(400, "no_text", "Form field text is missing")
         limit = number_in(form, "limit", 10, MAX_LABELS, integer=True)
         threshold = number_in(form, "threshold", 0.0, 1.0)
-        subjects = await suggest_subjects(worker, [form["text"]], int(limit), threshold)
+        subjects = await suggest_subjects(worker, caller, [form["text"]], int(limit), threshold)
         return {"results": subjects[0]}
 
     @router.post("/{project_id}/suggest-batch", summary="Suggest subjects for several texts")
     async def suggest_batch(
         project_id: ProjectId,
         batch: AnnifBatch,
+        request: Request,
         limit: Limit = 10,
         threshold: Threshold = 0.0,
         language: str = "",
     ) -> list[dict[str, Any]]:
         """Return the best labels of up to 32 texts."""
         check_project(worker, project_id)
+        caller = worker.caller(request.scope)
         texts = [document.text for document in batch.documents]
-        subjects = await suggest_subjects(worker, texts, limit, threshold)
+        subjects = await suggest_subjects(worker, caller, texts, limit, threshold)
         return [
             {"document_id": document.document_id, "results": results}
             for document, results in zip(batch.documents, subjects, strict=True)
@@ -122,13 +126,13 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
 
 
 async def suggest_subjects(
-    worker: Worker, texts: list[str], limit: int, threshold: float
+    worker: Worker, caller: Caller, texts: list[str], limit: int, threshold: float
 ) -> list[list[dict[str, Any]]]:
     """The best labels of each text, with Annif's field names."""
     if not texts or limit == 0:
         return [[] for _ in texts]
     body = PredictRequest(texts=texts, k=limit, threshold=threshold)
-    predictions = await worker.predict(worker.deadline(), body)
+    predictions = await worker.predict(caller, body)
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}

@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 import treetop
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
+from treetop.serve.batching import Caller
 from treetop.serve.errors import MAX_EXPLAINED, MAX_LABELS, RequestError, internal_error
 from treetop.serve.guard import Guard
 from treetop.serve.requests import ExplainRequest, FeedbackRequest, PredictRequest
@@ -128,29 +129,31 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
     common: dict[str, Any] = {"responses": ERRORS, "tags": ["Labels"]}
 
     @app.post("/v1/predict", response_model=PredictResponse, summary="Label texts", **common)
-    async def predict(body: PredictRequest) -> Response:
+    async def predict(body: PredictRequest, request: HttpRequest) -> Response:
         """Return the best labels of one or several texts, best first."""
-        deadline = worker.deadline()
-        predictions = await worker.predict(deadline, body)
+        caller = worker.caller(request.scope)
+        predictions = await worker.predict(caller, body)
         results = [
             {"labels": [{"label": name, "score": round(score, 6)} for name, score in prediction]}
             for prediction in predictions
         ]
         if body.explain:
-            await add_explanations(worker, deadline, body, results)
+            await add_explanations(worker, caller, body, results)
         # Not through FastAPI: validating the response takes longer than making it.
         content = json.dumps({"model": worker.served.name, "results": results})
         return Response(content, media_type="application/json")
 
     @app.post("/v1/explain", response_model=ExplainResponse, summary="Explain labels", **common)
-    async def explain(body: ExplainRequest) -> Any:
+    async def explain(body: ExplainRequest, request: HttpRequest) -> Response:
         """Explain why a text has these labels, or why it does not.
 
         Each explanation lists the contributions of words, text encoder and bias, which add up to the
         raw score, the paths through the label trees, and similar training documents.
         """
         document = body.features if body.text is None else body.text
-        return {"labels": await worker.explain(worker.deadline(), document, body.labels, body.words)}
+        caller = worker.caller(request.scope)
+        explanations = await worker.explain(caller, document, body.labels, body.words)
+        return Response(json.dumps({"labels": explanations}), media_type="application/json")
 
     @app.get("/v1/labels", response_model=LabelsResponse, summary="Search labels", **common)
     async def search_labels(
@@ -169,7 +172,7 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
 
 
 async def add_explanations(
-    worker: Worker, deadline: float, body: PredictRequest, results: list[Any]
+    worker: Worker, caller: Caller, body: PredictRequest, results: list[Any]
 ) -> None:
     """Add `why` to the first `MAX_EXPLAINED` labels, text by text."""
     left = MAX_EXPLAINED
@@ -178,7 +181,7 @@ async def add_explanations(
         left -= len(records)
         if records:
             names = [record["label"] for record in records]
-            explanations = await worker.explain(deadline, document, names, body.words)
+            explanations = await worker.explain(caller, document, names, body.words)
             for record, explanation in zip(records, explanations, strict=True):
                 record["why"] = explanation
 

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.explain.explaining import explain
+from treetop.explain.explaining import Explainer
 from treetop.model.folder import read_model
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
@@ -32,12 +32,13 @@ class PredictQuery:
     allow: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@dataclass
 class ExplainQuery:
-    """A request to explain these labels of its text."""
+    """A request to explain labels of a document; they are computed one by one."""
 
-    labels: tuple[str, ...]
+    document: Document
     words: int
+    explainer: Explainer | None = None  # made for the first label
 
 
 class Served:
@@ -70,7 +71,7 @@ class Served:
         self.search, self.numbers  # noqa: B018 - cached
 
     def answer(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
-        """Per piece, one result per text: (label, score) pairs, best first, or explanations."""
+        """Per piece, (label, score) pairs per text, best first, or an explanation per label."""
         to_label = [piece for piece in pieces if isinstance(piece.query, PredictQuery)]
         labeled = iter(self.label(to_label, runtime)) if to_label else iter(())
         return [
@@ -100,10 +101,6 @@ class Served:
         """Texts, or rows of features as a matrix, as the model takes them."""
         return documents if self.columns is None else to_matrix(documents, self.columns)
 
-    def readable_one(self, document: Document) -> Any:
-        """One text, or a row of features as a matrix."""
-        return document if self.columns is None else to_matrix([document], self.columns)
-
     @property
     def warm_up_document(self) -> Document:
         """A document to try the model with."""
@@ -125,12 +122,13 @@ class Served:
         ]
 
     def explain(self, piece: Piece, runtime: Runtime) -> list[Any]:
-        """Explanations as JSON objects, one list per text."""
-        labels, words = list(piece.query.labels), piece.query.words
-        return [
-            [one.to_dict() for one in explain(self.model, document, labels, runtime, words=words)]
-            for document in map(self.readable_one, piece.texts)
-        ]
+        """Explanations as JSON objects, one per label."""
+        query = piece.query
+        if query.explainer is None:
+            readable = self.readable([query.document])
+            document = readable if self.columns is not None else query.document
+            query.explainer = Explainer(self.model, document, runtime, words=query.words)
+        return [one.to_dict() for one in query.explainer.explain(piece.texts)]
 
 
 def group_by_allow(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:

@@ -41,6 +41,11 @@ def timed_out(seconds: float) -> RequestError:
     return RequestError(503, "timeout", message, retry_after="5")
 
 
+def gone() -> RequestError:
+    """400: the client closed the connection, so nobody will read this."""
+    return RequestError(400, "cut_off", "Client disconnected")
+
+
 def too_large(limit: int) -> RequestError:
     """413: the body is larger than `--max-body`."""
     return RequestError(413, "too_large", f"Request body exceeds the limit of {limit:,} bytes")

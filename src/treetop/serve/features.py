@@ -40,7 +40,7 @@ def check_row(number: int, row: Any, columns: int) -> None:
         raise RequestError(422, "wrong_values", f"features.{number}: a value is too large")
 
 
-def to_matrix(rows: Sequence[Any], columns: int) -> sp.csr_matrix:
+def to_matrix(rows: Sequence[object], columns: int) -> sp.csr_matrix:
     """float32 CSR (rows, columns); indices that occur twice are added."""
     indices, values = [], []
     for row in rows:

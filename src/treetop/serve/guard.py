@@ -10,7 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from treetop.serve.errors import RequestError, busy, internal_error, stopping, too_large
+from treetop.serve.errors import RequestError, busy, gone, internal_error, stopping, too_large
 from treetop.serve.hosts import Hosts, header
 from treetop.serve.options import ServiceOptions
 
@@ -115,7 +115,7 @@ class Guard:
                 while not body.complete:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        raise RequestError(400, "cut_off", "Client disconnected")
+                        raise gone()
                     chunk = message.get("body", b"")
                     body.add(chunk)
                     self.held += len(chunk)

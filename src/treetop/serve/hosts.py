@@ -46,7 +46,7 @@ class Hosts:
         if origin in self.origins or site == "same-origin":
             return
         host, scheme = header(scope, b"host").lower(), origin.partition("://")[0]
-        if origin and authority(host, scheme) == authority(origin.partition("://")[2], scheme):
+        if host and authority(host, scheme) == authority(origin.partition("://")[2], scheme):
             return
         if origin or site == "cross-site":
             message = "Origin not allowed: the server can allow it with --allow-origin"

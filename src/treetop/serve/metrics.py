@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 import os
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from treetop.runtime.temporary import has_temporary_folder, scratch_folder
+
+log = logging.getLogger("treetop.serve")
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 TEXTS = (1, 2, 4, 8, 16, 32, 64)
 
 
-def create_folder() -> str:
-    """Create the folder in which workers share their metrics; call before the first fork."""
-    folder = tempfile.mkdtemp(prefix="treetop-metrics-")
-    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
-    return folder
+@contextmanager
+def shared_folder() -> Iterator[None]:
+    """Create the folder in which workers share their metrics; enter before the first fork."""
+    if not has_temporary_folder():
+        log.warning("No folder for temporary files can be written: metrics are those of one worker")
+        yield
+        return
+    with scratch_folder("metrics") as folder:
+        os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(folder)
+        yield
 
 
 class Metrics:

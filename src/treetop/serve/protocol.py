@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from http import HTTPStatus
 from typing import Any
-
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from treetop.serve.errors import RequestError, busy
 from treetop.serve.lingering import Lingering
 from treetop.serve.options import ServiceOptions
+from treetop.serve.refusing import Overload, Refusing, never, response_of
 
 HEADERS_TOO_LARGE = RequestError(431, "long_head", "Request headers are too large")
 HEADERS_TIMED_OUT = RequestError(408, "slow", "Timed out while receiving the request headers")
@@ -26,10 +23,13 @@ UPGRADE = re.compile(
 )
 
 
-class Guarded(HttpToolsProtocol):
+# Under this key, the scope of a request has a function that tells whether its client has gone.
+HAS_GONE = "treetop.has_gone"
+
+
+class Guarded(Refusing):
     """Closes connections whose headers are too large or too slow, or whose client does not read."""
 
-    options: ServiceOptions
     timer: asyncio.TimerHandle | None = None
     head_bytes = 0  # received while waiting for the end of the headers
     field_bytes = 0  # of the URL, headers and trailers
@@ -88,14 +88,27 @@ class Guarded(HttpToolsProtocol):
             self.stop_parsing(TOO_MANY_PIPELINED)
         self.in_head, self.received, self.answered = False, False, False
         self.start_timer(self.options.body_seconds + self.options.timeout + self.options.head_seconds)
+        refusal = None if self.retiring else self.find_refusal()
+        if refusal is not None:
+            if not self.is_worth_receiving():
+                self.stop_parsing(refusal)
+            self.refusal = refusal
+            return
         super().on_headers_complete()
+        cycle = self.cycle
+        self.scope[HAS_GONE] = lambda: cycle.disconnected  # type: ignore[literal-required]
         if self.retiring:
-            self.cycle.keep_alive = False
+            cycle.keep_alive = False
 
     def on_message_complete(self) -> None:
-        """Note that the whole request has been received."""
-        super().on_message_complete()
+        """Note that the whole request has been received; answer it if it is refused."""
         self.received, self.field_bytes = True, 0
+        if self.refusal is None:
+            super().on_message_complete()
+        else:
+            self.answered = True
+            self.cancel_timer()
+            self.send_refusal()
         self.expect_next_request()
 
     def on_response_complete(self) -> None:
@@ -129,15 +142,9 @@ class Guarded(HttpToolsProtocol):
 
     def refuse(self, error: RequestError) -> None:
         """Send an error without calling the application, and close the connection."""
-        body = json.dumps(error.body).encode()
-        head = (
-            f"HTTP/1.1 {error.status} {HTTPStatus(error.status).phrase}\r\n"
-            f"content-type: application/json\r\ncontent-length: {len(body)}\r\nconnection: close\r\n"
-        )
-        head += "".join(f"{name}: {value}\r\n" for name, value in error.headers.items()) + "\r\n"
         if not self.transport.is_closing():
             self.cancel_timer()
-            self.transport.write(head.encode() + body)
+            self.transport.write(response_of(error, keep=False))
             self.transport.linger()  # type: ignore[attr-defined]
 
     def still_arriving(self) -> bool:
@@ -164,6 +171,6 @@ class Guarded(HttpToolsProtocol):
             self.timer = None
 
 
-def guarded(options: ServiceOptions) -> type[asyncio.Protocol]:
+def guarded(options: ServiceOptions, overload: Overload = never) -> type[asyncio.Protocol]:
     """A protocol class for uvicorn with the limits of `options`."""
-    return type("GuardedProtocol", (Guarded,), {"options": options})
+    return type("GuardedProtocol", (Guarded,), {"options": options, "overload": staticmethod(overload)})

@@ -10,12 +10,12 @@ import ipaddress
 import logging
 import math
 import os
-import shutil
 import signal
 import socket
 import ssl
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import uvicorn
@@ -60,14 +60,13 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
     if options.feedback is not None:
         Journal(options.feedback)
     raise_file_limit()
-    folder, sockets = metrics.create_folder(), []
-    try:
+    with metrics.shared_folder(), ExitStack() as stack:
         most = options.workers or runtime.thread_count
-        sockets = (
-            bind_all(options.host, options.port, most)
-            if options.uds is None
-            else bind_path(options.uds, most)
-        )
+        if options.uds is None:
+            sockets = bind_all(options.host, options.port, most)
+        else:
+            sockets = bind_path(options.uds, most)
+            stack.callback(options.uds.unlink, missing_ok=True)
         place, board = address_of(options, sockets[0]), ReloadBoard()
 
         def announce(report: dict[str, Any]) -> None:
@@ -85,10 +84,6 @@ def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
             stop_seconds=options.stop_seconds + 5,
         )
         return supervisor.run(announce)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        if options.uds is not None and sockets:
-            options.uds.unlink(missing_ok=True)
 
 
 def lead(
@@ -210,14 +205,14 @@ def run_worker(
     reloader: Reloader,
 ) -> None:
     """Run one worker until it receives a signal. It calls `beat` again and again while it works."""
-    if served.model.has_encoder:
-        sys.setswitchinterval(SWITCH_INTERVAL)
+    sys.setswitchinterval(SWITCH_INTERVAL)
     parent = os.getppid()
 
     async def main() -> None:
         worker = Worker(options, served, runtime)
         worker.reloader = reloader
-        protocol = guarded(options)
+        # Refusals by the application are logged.
+        protocol = guarded(options) if options.access_log else guarded(options, worker.overload)
         config = uvicorn.Config(
             make_app(worker),
             http=protocol,

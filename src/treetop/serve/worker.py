@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from treetop.runtime import Runtime
-from treetop.serve.batching import Batcher, Piece
+from treetop.serve.batching import Batcher, Caller, Piece
 from treetop.serve.engine import ExplainQuery, PredictQuery, Served
 from treetop.serve.errors import RequestError, timed_out
 from treetop.serve.features import check_inputs
 from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
+from treetop.serve.protocol import HAS_GONE
 from treetop.serve.reloading import Reloader
 from treetop.serve.requests import Document, PredictRequest
 
@@ -65,29 +66,34 @@ class Worker:
         """Compute a batch, in the batcher's thread."""
         return self.served.answer(pieces, self.runtime)
 
-    def deadline(self) -> float:
-        """When a request that arrives now must be answered, by `time.monotonic`."""
-        return time.monotonic() + self.options.timeout
+    def caller(self, scope: Any) -> Caller:
+        """Who waits for the answer to a request that arrives now."""
+        has_gone = scope.get(HAS_GONE, lambda: False)
+        return Caller(time.monotonic() + self.options.timeout, has_gone)
 
-    async def predict(self, deadline: float, body: PredictRequest) -> list[list[tuple[str, float]]]:
+    def overload(self, route: str) -> RequestError | None:
+        """Why a request would be refused that has just begun to arrive; counts it if it would."""
+        refusal = self.batcher.refusal(slow=route == "/v1/explain") if self.ready else None
+        if refusal is not None:
+            self.metrics.observe_request(route, refusal.status, 0.0)
+        return refusal
+
+    async def predict(self, caller: Caller, body: PredictRequest) -> list[list[tuple[str, float]]]:
         """The (label, score) pairs of each text, best first."""
         documents = body.documents
         self.check_documents(documents)
         allow = None if body.allow is None else tuple(sorted(set(body.allow)))
         check_labels(self.served, allow or ())
         query = PredictQuery(body.k, body.threshold, allow)
-        return await self.batcher.submit(documents, query, deadline)
+        return await self.batcher.submit(documents, query, caller)
 
     async def explain(
-        self, deadline: float, document: Document, labels: list[str], words: int
+        self, caller: Caller, document: Document, labels: list[str], words: int
     ) -> list[dict[str, Any]]:
         """One explanation per label."""
         self.check_documents([document])
         check_labels(self.served, labels)
-        query = ExplainQuery(tuple(labels), words)
-        results = await self.batcher.submit([document], query, deadline)
-        explanations: list[dict[str, Any]] = results[0]
-        return explanations
+        return await self.batcher.submit(labels, ExplainQuery(document, words), caller, slow=True)
 
     def save_feedback(self, decisions: list[tuple[str, list[str], list[str]]]) -> None:
         """Append (text, accepted labels, rejected labels) to the feedback file."""

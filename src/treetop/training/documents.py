@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,24 +31,27 @@ class TrainingDocuments:
     held_texts: list[str]
     held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
 
-    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Run:
+    @contextmanager
+    def open_run(self, folder: str | Path | None, resume: bool, overwrite: bool) -> Iterator[Run]:
         """Open the folder in which finished stages of a training on these documents are kept."""
         if folder is None:
-            return Run()
+            yield Run()
+            return
         fingerprint = data_fingerprint(
             [*self.texts, "", *self.held_texts, "", *map(str, self.classes)],
             self.Y,
             self.held_labels,
             self.weights,
         )
-        return Run(Path(folder), fingerprint, resume, overwrite)
+        with Run.opened(Path(folder), fingerprint, resume, overwrite) as run:
+            yield run
 
 
 def read_documents(
     settings: TransformerSettings,
     texts: Iterable[str],
     y: Any,
-    names: Sequence[Any] | None,
+    names: Sequence[object] | None,
     weights: Any,
     validation: tuple[Any, Any] | None,
 ) -> TrainingDocuments:

@@ -19,12 +19,14 @@ def with_fallback(runtime: Runtime, learn: Callable[[Runtime], Learned]) -> Lear
     try:
         return learn(runtime)
     except RuntimeError as error:
-        from treetop.features.encoders.devices import is_device_failure, is_out_of_memory
+        from treetop.features.encoders.devices import (
+            is_device_failure,
+            is_out_of_memory,
+            memory_is_full,
+        )
 
         if is_out_of_memory(error):
-            raise TreetopError(
-                "the device's memory is full: choose a smaller batch, max_length or encoder"
-            ) from None
+            raise memory_is_full() from None
         if not is_device_failure(error):
             raise
         if not runtime.fallback:

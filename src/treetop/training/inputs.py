@@ -15,7 +15,7 @@ from treetop.labels.types import check_names, name_array, plain_label
 from treetop.labels.vocabulary import label_matrix, vocabulary_of
 
 
-def read_labels(y: Any, label_names: Iterable[Any] | None) -> tuple[sp.csr_matrix, np.ndarray]:
+def read_labels(y: Any, label_names: Iterable[object] | None) -> tuple[sp.csr_matrix, np.ndarray]:
     """Return Y, CSR float32 of shape (N, L), and the label names, from any form that `fit` accepts."""
     given = given_labels(y)
     if given.matrix is not None:
@@ -40,7 +40,7 @@ def read_labels(y: Any, label_names: Iterable[Any] | None) -> tuple[sp.csr_matri
     return Y, classes
 
 
-def column_labels(columns: int, names: Iterable[Any] | None) -> list[Any]:
+def column_labels(columns: int, names: Iterable[object] | None) -> list[Any]:
     """Return the plain names of the columns of a label matrix: by default ``"0"``, ``"1"``, …."""
     if names is None:
         return [str(number) for number in range(columns)]

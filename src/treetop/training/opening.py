@@ -11,7 +11,7 @@ from treetop.errors import TreetopError
 from treetop.features.encoders.opening import TextEncoder, is_word_vectors, open_encoder, open_tokenizer
 from treetop.features.encoders.subwords import Ragged
 from treetop.runtime import Runtime
-from treetop.runtime.parallel import Later, short_turns
+from treetop.runtime.background import Later, short_turns
 from treetop.settings.schema import TransformerSettings
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,17 +21,26 @@ import scipy.sparse as sp
 from treetop import __version__
 from treetop.errors import TreetopError
 from treetop.model.layout import foreign_content
-from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
-from treetop.runtime.files import replacing_file, whole_name
+from treetop.runtime.arrays import Arrays
+from treetop.runtime.files import replacing_file
+from treetop.runtime.locks import check_free, locked
+from treetop.runtime.temporary import whole_name
 from treetop.settings.declared import declared
 from treetop.settings.schema import LinearSettings
+from treetop.training.marked import (
+    FINGERPRINT,
+    fingerprint_of,
+    read_marked,
+    read_unchecked,
+    write_marked,
+)
 
 Kind = TypeVar("Kind", bound=LinearSettings)
-MARK = "fingerprint"
 VERSION = 1
 FACTS = "run.json"
 CHECKPOINT = "checkpoint.safetensors"
 HISTORY = "history.jsonl"
+LOCK = ".run.lock"
 # All files that a run writes; `overwrite` deletes no others.
 STAGES = (
     "text-features",
@@ -42,10 +52,9 @@ STAGES = (
     "rankers",
 )
 OWN_NAME = re.compile(
-    rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|({'|'.join(STAGES)})\.safetensors"
+    rf"{re.escape(FACTS)}|{re.escape(HISTORY)}|{re.escape(CHECKPOINT)}|{re.escape(LOCK)}"
+    rf"|({'|'.join(STAGES)})\.safetensors"
 )
-# run.json of early versions contained only the fingerprint of the data.
-FINGERPRINT = re.compile("[0-9a-f]{32}")
 
 
 @dataclass(frozen=True)
@@ -60,41 +69,24 @@ class Stage:
 class Run:
     """The stages of one training run. Without a folder, nothing is kept."""
 
-    def __init__(
-        self,
-        folder: Path | None = None,
-        data: str = "",
-        resume: bool = False,
-        overwrite: bool = False,
-    ) -> None:
+    def __init__(self, folder: Path | None = None, data: str = "") -> None:
         self.folder = folder
         self.prints: dict[str, str] = {"data": data}
-        if folder is None:
-            return
-        try:
-            self._open(folder, data, resume, overwrite)
-        except OSError as error:
-            raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
 
-    def _open(self, folder: Path, data: str, resume: bool, overwrite: bool) -> None:
+    @classmethod
+    @contextmanager
+    def opened(
+        cls, folder: Path, data: str, resume: bool = False, overwrite: bool = False
+    ) -> Iterator[Run]:
+        """Open the run in a folder and keep other processes and threads out of it."""
         check_run(folder, resume, overwrite)
-        folder.mkdir(parents=True, exist_ok=True)
-        began_on = data_of_run(folder)
-        if overwrite:
-            # run.json stays until it is replaced, so that a killed process leaves a folder that is
-            # still recognized as a run.
-            for path in folder.iterdir():
-                if is_own(path) and path.name != FACTS:
-                    path.unlink()
-        elif began_on is not None and began_on != data:
-            raise TreetopError(
-                f"{folder}: this run began on other data: give that data, or start again "
-                "(--overwrite, overwrite=True)"
-            )
-        if overwrite or began_on is None:
-            text = json.dumps({"treetop": VERSION, "data": data}) + "\n"
-            with replacing_file(folder / FACTS) as file:
-                file.write(text)
+        with ExitStack() as stack:
+            with usable(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+                stack.enter_context(locked(folder / LOCK, folder))
+                check_run(folder, resume, overwrite)
+                begin(folder, data, overwrite)
+            yield cls(folder, data)
 
     def fingerprint(self, name: str, settings: dict[str, Any], after: Iterable[str]) -> str:
         """Compute and remember the fingerprint of a stage: everything that it depends on."""
@@ -120,13 +112,32 @@ class Run:
         assert OWN_NAME.fullmatch(path.name), f"{path.name} is missing in STAGES"
         if (arrays := read_marked(path, mark)) is None:
             write_marked(path, mark, make(own))
-            arrays = read_marked(path, mark)
-            assert arrays is not None
+            arrays = read_unchecked(path)
         return arrays
 
 
+def begin(folder: Path, data: str, overwrite: bool) -> None:
+    """Write run.json, unless this run began earlier; with `overwrite`, delete the earlier one first."""
+    began_on = data_of_run(folder)
+    if overwrite:
+        # run.json stays until it is replaced, so that a killed process leaves a folder that is
+        # still recognized as a run.
+        for path in folder.iterdir():
+            if is_own(path) and path.name not in (FACTS, LOCK):
+                path.unlink()
+    elif began_on is not None and began_on != data:
+        raise TreetopError(
+            f"{folder}: this run began on other data: give that data, or start again "
+            "(--overwrite, overwrite=True)"
+        )
+    if overwrite or began_on is None:
+        text = json.dumps({"treetop": VERSION, "data": data}) + "\n"
+        with replacing_file(folder / FACTS) as file:
+            file.write(text)
+
+
 def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool = False) -> None:
-    """Raise unless `Run` may use the folder, without changing anything."""
+    """Raise unless a run may use the folder, without changing anything."""
     if resume and overwrite:
         raise TreetopError(
             "resume or overwrite, not both: give --resume (resume=True) to continue a run, "
@@ -134,21 +145,31 @@ def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool =
         )
     if folder is None:
         return
-    try:
-        reason = reason_against(Path(folder), resume, overwrite)
-    except OSError as error:
-        raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
+    folder = Path(folder)
+    with usable(folder):
+        check_free(folder / LOCK, folder)
+        reason = reason_against(folder, resume, overwrite)
     if reason is not None:
         raise TreetopError(f"{folder}: {reason}")
+
+
+@contextmanager
+def usable(folder: Path) -> Iterator[None]:
+    """Errors of the system as one line about the folder of a run."""
+    try:
+        yield
+    except OSError as error:
+        raise TreetopError(f"{folder}: cannot be used for a run ({error.strerror})") from None
 
 
 def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
     """Why a run may not use the folder and what to do instead; None if it may."""
     if not folder.exists():
         return None
-    if data_of_run(folder) is None:
+    if not is_run(folder):
         # A kill before run.json was complete leaves only its part.
-        empty = all(whole_name(path.name) == FACTS for path in folder.iterdir())
+        started = [path for path in folder.iterdir() if path.name != LOCK]
+        empty = all(whole_name(path.name) == FACTS for path in started)
         return None if empty else "exists and is not the folder of a run: choose another folder"
     if resume:
         return None
@@ -162,18 +183,27 @@ def reason_against(folder: Path, resume: bool, overwrite: bool) -> str | None:
     return foreign_content(folder, is_own)
 
 
+def is_run(folder: Path) -> bool:
+    """Whether a folder is that of a run: by its run.json or, if that is damaged, by its stages."""
+    if data_of_run(folder) is not None:
+        return True
+    stages = [path for path in folder.glob("*.safetensors") if is_own(path)]
+    return any(fingerprint_of(path) is not None for path in stages)
+
+
 def data_of_run(folder: Path) -> str | None:
-    """Return the fingerprint of the data of the run in a folder; None if it is not a run."""
+    """Return the fingerprint of the data of the run in a folder; None without a valid run.json."""
     path = folder / FACTS
     if not path.is_file():
         return None
     try:
         facts = json.loads(path.read_text("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not isinstance(facts, dict) or not isinstance(facts.get("data"), str):
         return None
     data: str = facts["data"]
+    # run.json of early versions contained only the fingerprint of the data.
     earlier = set(facts) == {"data"} and FINGERPRINT.fullmatch(data) is not None
     return data if earlier or type(facts.get("treetop")) is int else None
 
@@ -182,23 +212,6 @@ def is_own(path: Path) -> bool:
     """Whether a file is one that a run writes, or an incomplete one."""
     name = whole_name(path.name) or path.name
     return OWN_NAME.fullmatch(name) is not None and path.is_file() and not path.is_symlink()
-
-
-def read_marked(path: Path, mark: str) -> Arrays | None:
-    """Read the arrays of a file; None if it does not exist or has another fingerprint than `mark`."""
-    if not path.is_file():
-        return None
-    arrays = read_arrays(path)
-    if arrays.pop(MARK, np.zeros(0, np.uint8)).tobytes().decode() != mark:
-        return None
-    return arrays
-
-
-def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
-    """Write arrays and their fingerprint atomically."""
-    marked = {**arrays, MARK: np.frombuffer(mark.encode(), np.uint8)}
-    with replacing_file(path, "wb") as file:
-        write_tensors(file, marked)
 
 
 def data_fingerprint(texts: Iterable[str], *matrices: Any) -> str:

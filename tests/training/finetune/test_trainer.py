@@ -159,6 +159,7 @@ def test_resuming_from_a_checkpoint_file_gives_the_same_weights(make, precision,
     whole = make(precision, validate_every=1 / 3)
     whole.run(Scores(0.5, 0.25, 0.125), log_of(Run(), runtime))
 
+    (tmp_path / "run").mkdir()
     run = Run(tmp_path / "run")
     run.fingerprint("level-1", {}, ())
     stopped = make(precision, validate_every=1 / 3)
@@ -206,6 +207,7 @@ def test_metrics_are_reported_and_recorded_and_repeated_steps_are_dropped(make, 
     reporter.step = lambda name, total: shown.append((name, total)) or (lambda: shown.append("."))
     reporter.figures = shown.append
     runtime = Runtime(checkpoint_minutes=1e-9, reporter=reporter)
+    (tmp_path / "run").mkdir()
     run = Run(tmp_path / "run")
     run.fingerprint("level-1", {}, ())
     log = log_of(run, runtime)

@@ -50,9 +50,19 @@ def cpu_multiplies_bf16() -> bool:
     return any(is_supported() for is_supported in checks)
 
 
+# What torch says if there is no memory: on a GPU; on a CPU under Linux and under Windows.
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "not enough memory")
+
+
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that the device is out of memory."""
-    return isinstance(error, torch.OutOfMemoryError) or "out of memory" in str(error).lower()
+    """Whether an error means that the device, which may be the CPU, is out of memory."""
+    message = str(error).lower()
+    return isinstance(error, torch.OutOfMemoryError) or any(words in message for words in OUT_OF_MEMORY)
+
+
+def memory_is_full() -> TreetopError:
+    """Return the error to raise if even a single text does not fit."""
+    return TreetopError("the device's memory is full: choose a smaller batch, max_length or encoder")
 
 
 def is_device_failure(error: BaseException) -> bool:
@@ -71,8 +81,10 @@ def in_fitting_parts(work: Callable[[slice], None], count: int, size: int) -> in
             work(slice(start, min(start + size, count)))
             start += size
         except RuntimeError as error:
-            if not is_out_of_memory(error) or size == 1:
+            if not is_out_of_memory(error):
                 raise
+            if size == 1:
+                raise memory_is_full() from None
             size = -(-size // 2)
             torch.cuda.empty_cache()
     return size

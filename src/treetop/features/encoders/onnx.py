@@ -54,7 +54,9 @@ class OnnxEncoder:
     def place(self, runtime: Runtime) -> None:
         """Do nothing: an exported encoder runs on the CPU."""
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Φ_dnn of texts: float32, texts x width. Calls `advance` after each batch."""
         tokens = token_ids_of(self.tokenizer, texts, self.max_length)
         vectors = np.empty((tokens.rows, self.width), np.float32)

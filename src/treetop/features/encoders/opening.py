@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Protocol
@@ -12,6 +13,7 @@ from treetop.errors import TreetopError
 from treetop.features.encoders.wordvectors import VECTORS_FILE, WordVectors
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
+from treetop.runtime.temporary import has_temporary_folder
 
 
 class TextEncoder(Protocol):
@@ -21,7 +23,9 @@ class TextEncoder(Protocol):
     def width(self) -> int:
         """Columns of Φ_dnn."""
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Φ_dnn: float32, texts x width. Calls `advance` after each batch."""
 
     def place(self, runtime: Runtime) -> None:
@@ -33,6 +37,9 @@ class TextEncoder(Protocol):
 
 def require_torch() -> None:
     """Raise an error with the command that installs torch and transformers if they are missing."""
+    if not has_temporary_folder():
+        # While it is imported, torch creates a cache of compiled kernels, which treetop does not use.
+        os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", os.sep)
     require("text encoders", "transformer")
 
 
@@ -47,12 +54,17 @@ def is_exported(name: str) -> bool:
     return (Path(name) / "model.onnx").is_file() and (Path(name) / "onnx.json").is_file()
 
 
+def needs_torch(name: str) -> bool:
+    """Whether an encoder is a transformer, which torch runs."""
+    return not (is_word_vectors(name) or is_exported(name))
+
+
 def open_tokenizer(name: str, runtime: Runtime) -> Any:
     """The tokenizer of a transformer, ready seconds before its model; None for other encoders.
 
     Downloads the encoder if it is not on this machine.
     """
-    if is_word_vectors(name) or is_exported(name):
+    if not needs_torch(name):
         return None
     require_torch()
     from treetop.features.encoders.library import load_tokenizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import device, float32, manual_seed, nn, random
+from torch import device, float32, nn
 from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding
 from transformers.models.auto.modeling_auto import (
     MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
@@ -15,6 +15,7 @@ from transformers.models.auto.modeling_auto import (
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.library import LOCAL, explaining
+from treetop.features.encoders.randomness import seeded
 from treetop.features.encoders.untrusted import check_size
 
 # The names that architectures give to their dropout rates.
@@ -46,8 +47,7 @@ def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     tensors = (*described.parameters(), *described.buffers())
     check_size(folder, sum(tensor.numel() for tensor in tensors))
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
-    with explaining(name, folder), random.fork_rng(devices=[]):
-        manual_seed(0)
+    with explaining(name, folder), seeded(0):
         model = loader.from_pretrained(folder, config=config, dtype=float32, **LOCAL)
     model.config._name_or_path = ""  # or the saved model would contain a path of this machine
     return use_fused_attention(model)

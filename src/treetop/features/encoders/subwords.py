@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -38,22 +39,24 @@ class Ragged(NamedTuple):
 def token_ids_of(tokenizer: Any, texts: Iterable[str], max_length: int) -> Ragged:
     """The first `max_length` tokens of each text, including special tokens."""
     lengths: list[np.ndarray] = []
-    with tempfile.TemporaryFile() as spool:
+    with ExitStack() as stack:
+        spool: IO[bytes] | None = None
         parts: list[np.ndarray] = []
-        size, spilled = 0, False
+        size = 0
         for ids, counts in blocks_of_ids(tokenizer, texts, max_length):
             lengths.append(counts)
             parts.append(ids)
             size += ids.nbytes
             if size > SPOOL_BYTES:
+                spool = spool or stack.enter_context(tempfile.TemporaryFile())
                 for part in parts:
-                    part.tofile(spool)
-                spilled, size, parts = True, 0, []
+                    spool.write(part.data)
+                size, parts = 0, []
         ptr = np.cumsum(np.concatenate([[0], *lengths]), dtype=np.int64)
-        if not spilled:
+        if spool is None:
             return Ragged(np.concatenate([np.zeros(0, np.int32), *parts]), ptr)
         for part in parts:
-            part.tofile(spool)
+            spool.write(part.data)
         spool.flush()
         return Ragged(np.memmap(spool, np.int32, "r", shape=(int(ptr[-1]),)), ptr)
 
@@ -88,13 +91,22 @@ def encode(tokenizer: Any, texts: list[str], max_length: int) -> list[list[int]]
     # A lone surrogate cannot be encoded as UTF-8. It is replaced, as in TF-IDF features.
     texts = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
     if getattr(tokenizer, "is_fast", False):
+        set_truncation(tokenizer, max_length)
         # Calls the tokenizers library directly, which saves recording each token's place in the text.
-        backend = tokenizer.backend_tokenizer
-        backend.enable_truncation(max_length)
-        backend.no_padding()
-        return [encoding.ids or nothing for encoding in backend.encode_batch_fast(texts)]
+        rows = tokenizer.backend_tokenizer.encode_batch_fast(texts)
+        return [encoding.ids or nothing for encoding in rows]
     rows = tokenizer(texts, truncation=True, max_length=max_length, verbose=False)["input_ids"]
     return [row or nothing for row in rows]
+
+
+def set_truncation(tokenizer: Any, max_length: int) -> None:
+    """Make a tokenizer truncate texts to `max_length` tokens and pad none.
+
+    This is part of what the tokenizers library saves.
+    """
+    if getattr(tokenizer, "is_fast", False):
+        tokenizer.backend_tokenizer.enable_truncation(max_length)
+        tokenizer.backend_tokenizer.no_padding()
 
 
 def up_to_last_space(text: str, characters: int) -> str:

@@ -21,7 +21,7 @@ from treetop.features.encoders.library import load_tokenizer, quiet
 from treetop.features.encoders.pretrained import load_transformer
 from treetop.features.encoders.replay import Replay
 from treetop.features.encoders.sources import find_encoder
-from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
+from treetop.features.encoders.subwords import Ragged, by_length, set_truncation, token_ids_of
 from treetop.runtime import Runtime
 
 # Tokens per batch without gradients, by device type.
@@ -92,12 +92,14 @@ class Encoder(nn.Module):
         """Token ids of texts, truncated to `max_length`."""
         return token_ids_of(self.tokenizer, texts, self.max_length)
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Φ_dnn of texts: float32, texts x width. Calls `advance` after each batch."""
         return self.embed(self.tokens(texts), advance)
 
     @torch.inference_mode()
-    def embed(self, tokens: Ragged, advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed(self, tokens: Ragged, advance: Callable[[], object] | None = None) -> np.ndarray:
         """Φ_dnn of token ids: float32, rows x width, without dropout. Calls `advance` per batch."""
         was_training = self.training
         if was_training:
@@ -133,7 +135,7 @@ class Encoder(nn.Module):
         if max(ids.max(initial=0), self.tokenizer.pad_token_id or 0) >= known:
             raise TreetopError(f"the tokenizer has tokens beyond the {known:,} that its model knows")
 
-    def replay(self, model: Any, device: torch.device) -> Replay:
+    def replay(self, model: nn.Module, device: torch.device) -> Replay:
         """The recorded kernels that encode one text at a time on a GPU."""
         place = (model, next(model.parameters()).data_ptr())
         if self._replay is None or self._replay[0] != place:
@@ -198,6 +200,7 @@ class Encoder(nn.Module):
         """Write a plain Hugging Face folder: float32 weights, tokenizer and pooling."""
         with quiet():
             self.model.save_pretrained(folder)
+            set_truncation(self.tokenizer, self.max_length)  # whatever it has tokenized before
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -35,7 +35,9 @@ class WordVectors:
         """Columns of Φ_dnn."""
         return int(self.vectors.shape[1])
 
-    def embed_texts(self, texts: Iterable[str], advance: Callable[[], Any] | None = None) -> np.ndarray:
+    def embed_texts(
+        self, texts: Iterable[str], advance: Callable[[], object] | None = None
+    ) -> np.ndarray:
         """Mean vector of the known words of each text, or zeros: float32, texts x width."""
         vectors = [self._mean(text) for text in texts]
         return np.stack(vectors) if vectors else np.zeros((0, self.width), np.float32)

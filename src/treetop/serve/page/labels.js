@@ -6,6 +6,7 @@ import { clear, highlight } from "./marks.js";
 import { call } from "./server.js";
 
 const MAX_WORDS = 20;
+const HOVER_DELAY = 150; // milliseconds before the words of a label are highlighted
 const list = byId("labels");
 const text = byId("text");
 
@@ -126,9 +127,12 @@ function explanationOf(label) {
   return explanations.get(label);
 }
 
+// A pointer that crosses the list does not ask for an explanation of every label on its way.
 async function point(label) {
   pointed = label;
   if (label === null || !text.value) return clear();
+  if (!explanations.has(label)) await new Promise((done) => setTimeout(done, HOVER_DELAY));
+  if (pointed !== label) return;
   const explanation = await explanationOf(label).catch(() => null);
   if (explanation && pointed === label) highlight(explanation.words);
 }

@@ -13,14 +13,8 @@ from treetop.runtime.extras import require
 from treetop.runtime.files import json_lines, replacing_file
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.state import State, from_arrays, to_arrays
-from treetop.training.run import (
-    CHECKPOINT,
-    HISTORY,
-    Run,
-    Stage,
-    read_marked,
-    write_marked,
-)
+from treetop.training.marked import read_marked, write_marked
+from treetop.training.run import CHECKPOINT, HISTORY, Run, Stage
 
 # An entry of the history: level, step, steps, loss, learning_rate, seconds and possibly VALIDATION.
 Figures = dict[str, float]
@@ -46,7 +40,7 @@ class RunLog:
         self.reporter, self.seconds = runtime.reporter, 60 * runtime.checkpoint_minutes
         self.history = self._earlier_history()
         self._saved_at = time.monotonic()
-        self._advance: Callable[[], Any] = lambda: None
+        self._advance: Callable[[], object] = lambda: None
         self._shown = 0
         self._board = tensorboard_writer(runtime.tensorboard)
 
@@ -108,10 +102,17 @@ class RunLog:
             self._board.close()
 
     def _earlier_history(self) -> list[Figures]:
-        if self.run.folder is None or not (self.run.folder / HISTORY).is_file():
-            return []
-        lines = (self.run.folder / HISTORY).read_text("utf-8").splitlines()
-        return [json.loads(line) for line in lines]
+        """Return the history of the run so far; without its lines after one that is damaged."""
+        path = None if self.run.folder is None else self.run.folder / HISTORY
+        history: list[Figures] = []
+        if path is not None and path.is_file():
+            for line in path.read_bytes().splitlines():
+                try:
+                    entry = dict(json.loads(line))
+                    history.append({**entry, "level": int(entry["level"]), "step": int(entry["step"])})
+                except (ValueError, TypeError, LookupError, ArithmeticError, RecursionError):
+                    break
+        return history
 
 
 def tensorboard_writer(folder: str | None) -> Any:

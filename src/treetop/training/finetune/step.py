@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from treetop.features.encoders.devices import is_out_of_memory
+from treetop.features.encoders.randomness import seeded
 from treetop.training.finetune.batches import DeviceBatch
 from treetop.training.finetune.graphs import Recorder
 from treetop.training.finetune.objective import Objective
@@ -43,12 +44,11 @@ class TrainingStep:
         The next call may overwrite the returned tensor.
         """
         while True:
-            # The dropout of a step does not depend on earlier steps.
-            torch.manual_seed(seed)
             try:
-                if self.recorder is not None:
-                    return self.recorder(*self.objective.place(rows))
-                loss = self.objective.batch_gradients(rows, self.part_size)
+                with seeded(seed):  # the dropout of a step does not depend on earlier steps
+                    if self.recorder is not None:
+                        return self.recorder(*self.objective.place(rows))
+                    loss = self.objective.batch_gradients(rows, self.part_size)
                 break
             except RuntimeError as error:
                 if not is_out_of_memory(error) or self.part_size == 1:

@@ -1,0 +1,92 @@
+"""docs/reliability.md is generated from whatever has been measured."""
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def renderer():
+    path = ROOT / "benchmarks" / "render_reliability.py"
+    spec = importlib.util.spec_from_file_location("render_reliability", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+MEASURED = {
+    "equality": {
+        "data": {
+            "cooking": {"texts": 3000, "trees": 3, "fitted and loaded": 0, "http": 1},
+            "eurlex57k": {"texts": 2000, "trees": 1, "fitted and loaded": 0, "http": 0},
+        }
+    },
+    "fuzz_data": {
+        "mutants": 2000,
+        "read": 1200,
+        "refused": 797,
+        "crashes": 1,
+        "hangs": 0,
+        "others": ["1-a.csv: crash 11", "2-b.csv: two lines", "3-c.csv: two lines"],
+    },
+    "kills": {"kills": 300, "completed": 90, "faults": 0, "scenarios": {"train": {}, "save": {}}},
+    "swaps": {"loads": 10_000, "swaps": 4000, "mixed": 0, "results": {}, "left behind": []},
+    "fuzz_folder": {
+        "mutants": 20_000,
+        "total": {
+            "crash": 0,
+            "hang": 0,
+            "memory": 0,
+            "error": 2,
+            "refused": 15_000,
+            "right": 4998,
+        },
+    },
+    "overload": {
+        "overload": {
+            "factor": 4,
+            "share_of_peak": 0.912,
+            "rounds": [{"peak_per_second": 690.4}, {"peak_per_second": 700.0}],
+        },
+        "reload": {
+            "crash": {"reloads": 8, "requests": 1000, "lost": 0},
+            "hang": {"reloads": 2, "requests": 2000, "lost": 0},
+        },
+    },
+}
+
+
+def test_the_table_contains_what_has_been_measured(renderer, tmp_path):
+    for name, found in MEASURED.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(found))
+    assert renderer.table(tmp_path).splitlines()[2:] == [
+        "| 5,000 texts of 2 data sets, each asked for in 2 ways | 1 different answers |",
+        "| 2,000 mutated data files | 1 crashes, 0 hangs, 2 other faults; 1,200 read, 797 refused "
+        "in one line |",
+        "| 300 kills at random times (train, save) | 0 faults: wrong models, lost files or leftovers |",
+        "| 10,000 loads while another process replaced the model 4,000 times | 0 mixed models, 0 files "
+        "left behind |",
+        "| 20,000 mutated model folders | 0 crashes, 0 hangs, 0 with too much memory, 2 other errors; "
+        "15,000 refused in one line, 4,998 right |",
+        "| 4 times as many requests as the server can answer (700/s) | 91 % of the peak rate "
+        "answered with labels |",
+        "| 10 reloads of models that crash or hang, under load | 0 of 3,000 requests lost |",
+    ]
+
+
+def test_measurements_may_be_missing(renderer, tmp_path):
+    assert renderer.table(tmp_path) == "No counts have been recorded for this version yet."
+    (tmp_path / "swaps.json").write_text(json.dumps(MEASURED["swaps"]))
+    assert len(renderer.table(tmp_path).splitlines()) == 3
+
+
+def test_the_page_is_the_generated_one(renderer):
+    """Apart from the counts, which `make docs` brings up to date."""
+    page = (ROOT / "docs" / "reliability.md").read_text("utf-8")
+    before, after = renderer.PAGE.split("{table}")
+    assert page.startswith(before)
+    assert page.endswith(after)
