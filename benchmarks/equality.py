@@ -2,9 +2,10 @@
 
     python benchmarks/equality.py DATA… -o benchmarks/results/equality.json
 
-For each data set: fewer labels against the first of more, texts alone against a batch, one thread
-against several, a loaded model against the fitted one, and HTTP against Python, where requests for
-different numbers of labels are sent at the same time. Scores are compared too, to the last bit.
+For each data set: fewer labels against the first of more, texts alone and in other batches against
+one batch, one thread against several, `score` against `evaluate`, a loaded model against the fitted
+one, and HTTP against Python, where requests for different numbers of labels are sent at the same time.
+Scores are compared too, to the last bit; over HTTP, to six decimals.
 """
 
 import argparse
@@ -18,6 +19,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
+import numba
+import numpy as np
 from commits import commit_of
 
 import treetop
@@ -25,11 +28,13 @@ from treetop.data import open_data
 
 KS = (1, 2, 3, 5, 10, 20)
 MOST = 50
+ALONE = 500  # texts that are asked alone, too
 
 
-def differences(some, every):
-    """Number of documents whose shorter list is not the beginning of the longer one."""
-    return sum(short != long[: len(short)] for short, long in zip(some, every, strict=True))
+def compared(pairs):
+    """Numbers of comparisons and of differences."""
+    same = [one == other for one, other in pairs]
+    return {"comparisons": len(same), "differences": len(same) - sum(same)}
 
 
 def limited(rows, k):
@@ -37,18 +42,29 @@ def limited(rows, k):
     return [row[:k] for row in rows]
 
 
-def asked_in_python(model, texts, every):
+def asked_in_python(model, texts, labels, every):
     """Differences by the way of asking."""
-    alone = [model.predict([text], 5, threads=1)[0] for text in texts[:: max(1, len(texts) // 500)]]
-    together = every[:: max(1, len(texts) // 500)]
+    few = slice(None, None, max(1, len(texts) // ALONE))
+    half = len(texts) // 2
+    fewer = [(model.predict(texts, k), limited(every, k)) for k in KS]
+    alone = [
+        (model.predict([text], k, threads=1)[0], row[:k])
+        for text, row in zip(texts[few], every[few], strict=True)
+        for k in KS
+    ]
+    parts = [*model.predict(texts[half:], MOST), *model.predict(texts[:half], MOST)]
+    threads = [(model.predict(texts, MOST, threads=count), every) for count in (1, 4)]
     return {
-        "fewer labels": sum(
-            sum(a != b for a, b in zip(model.predict(texts, k), limited(every, k), strict=True))
-            for k in KS
+        "fewer labels": compared(pair for rows in fewer for pair in zip(*rows, strict=True)),
+        "alone": compared(alone),
+        "another batch": compared(zip(parts, every[half:] + every[:half], strict=True)),
+        "one and four threads": compared(p for rows in threads for p in zip(*rows, strict=True)),
+        "score and evaluate": compared(
+            [
+                (model.score(texts, labels), float(model.evaluate(texts, labels, k=(1, k))["P@1"]))
+                for k in KS
+            ]
         ),
-        "alone": differences(alone, together),
-        "one thread": differences(model.predict(texts, MOST, threads=1), every),
-        "four threads": differences(model.predict(texts, MOST, threads=4), every),
     }
 
 
@@ -73,11 +89,11 @@ def asked_over_http(folder, texts, every):
     finally:
         server.terminate()
         server.wait()
-    return sum(
-        [label for label, _ in answer] != [label for label, _ in row[:k]]
-        or any(abs(a[1] - b[1]) > 1e-6 for a, b in zip(answer, row, strict=False))
-        for answer, row, k in zip(answers, every, ks, strict=True)
-    )
+    # Over HTTP, scores have six decimals.
+    rounded = [
+        [(label, round(score, 6)) for label, score in row[:k]] for row, k in zip(every, ks, strict=True)
+    ]
+    return compared(zip(answers, rounded, strict=True))
 
 
 def main():
@@ -89,12 +105,18 @@ def main():
     results = {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
         "commit": commit_of(Path(__file__).parent.parent),
+        "versions": {
+            "treetop": treetop.__version__,
+            "numpy": np.__version__,
+            "numba": numba.__version__,
+        },
         "seed": 0,
         "data": {},
     }
     for data in given.data:
         dataset = open_data(data)
-        train, texts = dataset.split("train"), list(dataset.split("test").texts[: given.texts])
+        train, test = dataset.split("train"), dataset.split("test")
+        texts, labels = list(test.texts[: given.texts]), list(test.labels[: given.texts])
         fitted = treetop.XRLinear().fit(train.texts, train.labels)
         with tempfile.TemporaryDirectory() as spare:
             folder = Path(spare) / data.name
@@ -102,11 +124,15 @@ def main():
             loaded = treetop.load(folder)
             every = [list(row) for row in loaded.predict(texts, MOST)]
             row = {"texts": len(texts), "trees": len(loaded.model_.rankers)}
-            row["fitted and loaded"] = differences(fitted.predict(texts, MOST), every)
-            row |= asked_in_python(loaded, texts, every)
-            row["http"] = asked_over_http(folder, texts, every)
+            again = zip(fitted.predict(texts, MOST), every, strict=True)
+            row["ways"] = {"fitted and loaded": compared(again)}
+            row["ways"] |= asked_in_python(loaded, texts, labels, every)
+            row["ways"]["http"] = asked_over_http(folder, texts, every)
         results["data"][data.name] = row
         print(data.name, row, flush=True)
+    ways = [way for row in results["data"].values() for way in row["ways"].values()]
+    for name in ("comparisons", "differences"):
+        results[name] = sum(way[name] for way in ways)
     if given.output:
         given.output.write_text(json.dumps(results, indent=2) + "\n")
 

@@ -131,7 +131,7 @@ class ModelContract:
         # All labels: in a short list a tree counts for nothing that does not list a label itself.
         row = model.predict(alone(document), len(model.classes_), runtime=FP32)[0][:2]
         explanations = model.explain(document, [name for name, _ in row], runtime=FP32)
-        assert [one.label for one in explanations] == [str(name) for name, _ in row]
+        assert [one.label for one in explanations] == [name for name, _ in row]
         if getattr(model, "combine", "average") == "average":
             scores = [one.score for one in explanations]
             np.testing.assert_allclose(scores, [score for _, score in row], atol=1e-5)

@@ -151,6 +151,31 @@ def test_errors(call, message):
         call()
 
 
+@pytest.mark.parametrize("k", [1.5, "3", True, None, np.float64(2)])
+def test_k_is_a_whole_number(k):
+    model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
+    with pytest.raises(TreetopError, match=r"k is .*: it must be a whole number"):
+        model.predict(["red"], k)
+    assert len(model.predict(["red"], np.int32(1))[0]) == 1
+
+
+def test_columns_of_a_table_are_those_of_training(tmp_path, rng):
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(rng.random((20, 3)), columns=["a", "b", "c"])
+    model = treetop.XRLinear().fit(X, np.arange(20) % 2)
+    model.save(tmp_path / "m")
+    for estimator in (model, treetop.load(tmp_path / "m")):
+        assert estimator.feature_names_in_.tolist() == ["a", "b", "c"]
+        assert estimator.predict(X) == estimator.predict(X.to_numpy())
+        with pytest.raises(
+            TreetopError, match="X has the column 'b' where the model was trained on 'a'"
+        ):
+            estimator.predict(X[["b", "a", "c"]])
+    plain = treetop.XRLinear().fit(X.to_numpy(), np.arange(20) % 2)
+    assert not hasattr(plain, "feature_names_in_")
+    assert plain.predict(X) == model.predict(X)
+
+
 def test_set_params_after_fit_does_not_change_the_model(tmp_path):
     texts = ["red sky", "blue sea"] * 4
     model = treetop.XRLinear().fit(texts, [["r"], ["b"]] * 4)

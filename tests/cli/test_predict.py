@@ -1,6 +1,7 @@
 """`treetop predict` and `evaluate`: all formats are read, columns kept, training data noticed."""
 
 import gzip
+import io
 import json
 import os
 import shlex
@@ -275,3 +276,24 @@ def test_splitting_keeps_all_columns(run, place):
         assert message in err.splitlines()[-1]
     assert run("data split plain matrices --test 0.4 --stratify")[0] == 0
     assert "has the splits train, dev, test already" in run("data split parts x")[2]
+
+
+@pytest.mark.parametrize("name", ["x.xlsx", "x.parquet", "x.xlsx.gz"])
+def test_predictions_are_not_written_to_files_of_other_programs(run, name):
+    code, _, err = run(f"predict model lines.txt -o {name}")
+    assert (code, "predictions are written as jsonl, csv, tsv: choose another name" in err) == (2, True)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "cp1252"])
+def test_standard_input_in_other_encodings(run, monkeypatch, encoding):
+    content = "red apple\r\n\nblue sky".encode(encoding)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+    option = "" if encoding.startswith("utf-8") else f"--encoding {encoding}"
+    code, out, _ = run(f"predict model -k 1 --format csv {option}")
+    assert code == 0
+    assert [line.split(",")[0] for line in out.splitlines()] == ["text", "red apple", "", "blue sky"]
+
+
+def test_what_predict_does_not_read_is_not_reported_as_missing(run):
+    _, _, err = run("predict model seen.csv")
+    assert "csv (texts in 'text', columns separated by ',')" in err

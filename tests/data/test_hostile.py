@@ -114,6 +114,35 @@ def test_numbers_of_an_lf_data_set(tmp_path, record, message):
         open_data(tmp_path)
 
 
+@pytest.mark.parametrize("dtype", [bool, np.uint8, np.int64, np.float64])
+def test_labels_of_any_type_of_numbers(tmp_path, dtype):
+    sp.save_npz(tmp_path / "X.npz", MATRIX)
+    sp.save_npz(tmp_path / "Y.npz", (MATRIX > 0).astype(dtype))
+    Y = open_data(tmp_path).split("train").Y
+    assert Y.toarray().tolist() == [[1, 0, 1], [0, 1, 0]]
+
+
+def test_arrow_files_with_wrong_offsets_or_letters_are_refused(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table({"text": ["a café", "b"], "labels": [["x"], ["y", "z"]]})
+    path = str(tmp_path / "data.arrow")
+    with pa.OSFile(path, "wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    (tmp_path / "state.json").write_text('{"_data_files": [{"filename": "data.arrow"}]}')
+    whole = (tmp_path / "data.arrow").read_bytes()
+    assert open_data(tmp_path).split("train").texts == ["a café", "b"]
+    offsets = np.array([0, 7, 8], np.int32).tobytes()
+    for wrong in (
+        whole.replace("café".encode(), b"caf\xc3\xc3"),
+        whole.replace(offsets, np.array([0, 7, -8], np.int32).tobytes()),
+        whole.replace(offsets, np.array([0, 7, 1 << 30], np.int32).tobytes()),
+    ):
+        assert wrong != whole
+        (tmp_path / "data.arrow").write_bytes(wrong)
+        with pytest.raises(TreetopError, match=r"data\.arrow: not readable"):
+            open_data(tmp_path)
+
+
 def test_plain_matrices(tmp_path):
     """X.npz is read with Y.npz beside it, as a folder or as a file; X.test.npz is another split."""
     sp.save_npz(tmp_path / "X.npz", MATRIX)

@@ -37,6 +37,9 @@ def csv_of(cells, column="labels"):
         ("['a' 'b c']", ["a", "b c"]),  # as numpy writes it
         ("[]", []),
         ("[1, 2.0]", ["1", "2"]),
+        ("('b', 'a')", ["b", "a"]),
+        ("{'b', 'a'}", ["a", "b"]),
+        ("(a, b)", ["(a, b)"]),
         ("[a]", ["[a]"]),
     ],
 )
@@ -188,8 +191,10 @@ def test_excel_files(tmp_path):
     data = open_data(tmp_path / "a.xlsx")
     assert data.split("train").labels == [["food", "law"], ["law", "food"]]
     assert "only the first sheet is read, 'Sheet' of 2" in data.reading.warnings[0]
-    with pytest.raises(TreetopError, match=r"a.xlsx:2: 'year' is not a text"):
-        open_data(tmp_path / "a.xlsx", "year")
+    # Excel makes numbers of texts such as a year, and nothing of an empty one.
+    assert open_data(tmp_path / "a.xlsx", "year").split("train").texts == ["2020", "1"]
+    with pytest.raises(TreetopError, match=r"Excel files have no other encoding: leave out --encoding"):
+        open_data(tmp_path / "a.xlsx", encoding="cp1252")
     with pytest.raises(TreetopError, match=r"b.xlsx: not readable .*: save it again, or as CSV"):
         open_data(file_of(tmp_path, "b.xlsx", b"no zip"))
 
@@ -259,7 +264,112 @@ def test_a_cut_file_is_never_read_as_complete(tmp_path, name):
             open_data(file_of(tmp_path, name, content[:cut]))
 
 
+# Columns
+
+
+def notes_of(folder, name, content, **options):
+    return open_data(file_of(folder, name, content), **options).reading.warnings
+
+
+def test_columns_that_could_have_been_meant_are_named(tmp_path):
+    content = "title,body,tags,category\nBread,of rye,food,x\n"
+    texts, labels = notes_of(tmp_path, "a.csv", content)
+    assert texts.startswith("texts are read from 'body' alone, not from 'title': choose one or several")
+    assert (
+        labels == "labels are read from 'tags' alone, not from 'category': choose with --labels-column"
+    )
+    assert notes_of(tmp_path, "a.csv", content, text_column="body", labels_column="tags") == ()
+
+
+def test_records_without_the_column_of_labels_are_counted(tmp_path):
+    content = '{"text": "a", "subjects": ["x"]}\n{"text": "b"}\n'
+    (note,) = notes_of(tmp_path, "a.jsonl", content)
+    assert "1 records have no 'subjects': they are read without labels" in note
+
+
+def test_a_separator_that_does_not_occur_is_said(tmp_path):
+    (note,) = notes_of(tmp_path, "a.csv", csv_of(["a|b"]), label_separator="||")
+    assert note == "--label-separator '||' does not occur in 'labels'"
+
+
+def test_names_of_columns_may_have_surrounding_space(tmp_path):
+    data = open_data(file_of(tmp_path, "a.csv", " Text , labels\nbread,food\n"))
+    assert (data.split("train").texts, data.split("train").labels) == (["bread"], [["food"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "options", "message"),
+    [
+        ("a.csv", "text,labels\rx,a\r", {}, "a.csv:1: a line ends in CR alone: end lines in LF"),
+        ("a.csv", "title,x\nT,1\n", {"labels_column": "title"}, "which column holds the text?"),
+        (
+            "a.csv",
+            "title,x\nT,1\n",
+            {"text_column": "title", "labels_column": "title"},
+            "the column 'title' cannot be texts and labels: choose another",
+        ),
+        ("a.csv", "text,x\nT,1\n", {"text_column": ["x", "x"]}, "--text-column 'x' is given twice"),
+        (
+            "a.jsonl",
+            '{"text": "a", "labels": []}\n{"text": "a", "labels": [["b"]]}',
+            {},
+            "train, document 2, 'labels': the label .* is a list or an object",
+        ),
+    ],
+)
+def test_what_is_wrong_with_columns_is_one_line(tmp_path, name, content, options, message):
+    with pytest.raises(TreetopError, match=message) as error:
+        open_data(file_of(tmp_path, name, content), **options)
+    assert "\n" not in str(error.value)
+
+
+# Text lines
+
+
+def test_lines_of_labels_that_have_another_separator_than_tabs(tmp_path):
+    file_of(tmp_path, "train.txt", "x\ny\nz\n")
+    file_of(tmp_path, "train.labels", "a,b\nb\na,b\n")
+    (note,) = open_data(tmp_path).reading.warnings
+    assert (
+        "'a,b' have no tab: each is read as one label; divide them with --label-separator ','" in note
+    )
+    assert labels_of(tmp_path, label_separator=",") == [["a", "b"], ["b"], ["a", "b"]]
+    assert labels_of(tmp_path, label_separator="none") == [["a,b"], ["b"], ["a,b"]]
+    data = open_data(tmp_path, label_separator="tab")
+    assert (data.split("train").labels[0], data.reading.warnings) == (["a,b"], ())
+
+
+def test_labels_of_lines_that_nearly_all_occur_once_are_said(tmp_path):
+    file_of(tmp_path, "train.txt", "x\n" * 30)
+    file_of(tmp_path, "train.labels", "".join(f"word {n}\n" for n in range(30)))
+    (note,) = open_data(tmp_path).reading.warnings
+    assert "30 of 30 labels in 'the files of labels' occur only once" in note
+
+
+def test_texts_and_labels_may_be_in_different_encodings(tmp_path):
+    file_of(tmp_path, "train.txt", "café\nnaïve\n".encode("cp1252"))
+    file_of(tmp_path, "train.labels", "été\nüber\n")
+    data = open_data(tmp_path)
+    assert data.split("train").texts == ["café", "naïve"]
+    assert data.split("train").labels == [["été"], ["über"]]
+    assert data.reading.encoding == "cp1252"
+
+
 # Folders
+
+
+def test_a_folder_of_other_names_says_how_to_name_them(tmp_path):
+    file_of(tmp_path, "documents.csv", csv_of(["x"]))
+    with pytest.raises(TreetopError, match=r"such as train.csv, or give one, such as .*documents.csv$"):
+        open_data(tmp_path)
+
+
+def test_matrices_beside_text_lines_are_named(tmp_path):
+    file_of(tmp_path, "train.txt", "x\n")
+    file_of(tmp_path, "train.labels", "a\n")
+    file_of(tmp_path, "X.npz", b"")
+    (note,) = open_data(tmp_path).reading.warnings
+    assert "X.npz is not read: one folder holds one format" in note
 
 
 def test_files_that_look_like_a_split_are_named(tmp_path):

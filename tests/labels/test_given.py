@@ -51,6 +51,10 @@ def test_tables_in_memory():
     given = given_labels(pandas.DataFrame({"a": [1, 0], "b": [0, 1]}))
     assert (given.matrix.tolist(), given.columns) == ([[1, 0], [0, 1]], ["a", "b"])
     assert given_labels(pandas.DataFrame(np.eye(2))).columns is None
+    given = given_labels(pandas.DataFrame({"a": [1, 0], "b": [0, 1]}, dtype="Int64"))
+    assert (given.matrix.tolist(), given.columns) == ([[1, 0], [0, 1]], ["a", "b"])
+    with pytest.raises(TreetopError, match="y is a table with the columns a"):
+        given_labels(pandas.DataFrame({"a": [1, None], "b": [0, 1]}, dtype="Int64"))
     assert lists_of(pandas.Series(["a", "b"], dtype="category")) == [["a"], ["b"]]
     assert lists_of(pandas.Series([["a"], ["b", "c"]])) == [["a"], ["b", "c"]]
     with pytest.raises(TreetopError, match=r"columns tags, n: give one column of labels, such as y\['"):

@@ -75,7 +75,8 @@ def test_label_names_keep_their_type(labels, expected, tmp_path):
         assert type(name) is type(expected)
         assert type(score) is float
         assert estimator.score(["red apple", "blue sky"] * 6, labels) == 1.0
-        assert estimator.explain("red apple", name).label == str(expected)
+        label = estimator.explain("red apple", name).label
+        assert (label, type(label)) == (expected, type(expected))
         assert estimator.predict(["blue sky"], allow=[name])[0][0][0] == expected
 
 

@@ -99,6 +99,17 @@ def test_every_loss_reaches_the_optimum(rng, kind, dense):
         assert objective(ours, x, y, c, kind) <= best * (1 + slack) + 1e-6
 
 
+def test_the_logistic_loss_converges_where_costs_are_large(rng):
+    X = (rng.random((300, 40)) * (rng.random((300, 40)) < 0.3)).astype(np.float32)
+    y = np.where(X[:, 0] + X[:, 1] > rng.random(300), 1.0, -1.0)
+    settings = with_settings(loss="logistic", bias=1.0, lambda_=0.05, passes=300, tolerance=1e-6)
+    W, biases = solve_flat(features(X), sp.csr_matrix((y > 0).astype(np.float32)[:, None]), settings)
+    x, c = np.hstack([X, np.ones((300, 1))]).astype(float), np.full(300, 10.0)
+    exact = {"maxiter": 10_000, "ftol": 1e-15, "gtol": 1e-10}
+    best = minimize(objective, np.zeros(41), (x, y, c, "logistic"), "L-BFGS-B", options=exact).x
+    np.testing.assert_allclose(np.append(W[:, 0], biases[0]), best, atol=2e-3)
+
+
 def test_costs_on_a_hand_computed_example():
     # λ = 0.25, so C = 2; the document has relevance 3 and 1, so R̂ is 3/4 and 1/4
     R = sp.csr_matrix(np.array([[3.0, 1.0, 0.0]], np.float32))

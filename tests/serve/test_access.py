@@ -81,6 +81,7 @@ def test_hosts_can_be_allowed_and_a_token_allows_all(model_folder):
         ({"origin": "https://evil.example"}, False),
         ({"origin": "http://localhost.evil.example"}, False),
         ({"origin": "null"}, False),
+        ({"origin": "null", "host": ""}, False),
         ({"sec-fetch-site": "cross-site"}, False),
         ({"origin": "https://tags.example", "sec-fetch-site": "same-origin"}, True),  # behind a proxy
         ({"origin": "https://tags.example", "sec-fetch-site": "same-site"}, False),

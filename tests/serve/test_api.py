@@ -60,6 +60,26 @@ def test_one_text_k_threshold_and_allow_list(client):
     assert {record["label"] for record in labels(allow=["fire", "sky"])} == {"fire", "sky"}
 
 
+def test_labels_that_are_numbers_are_strings_in_the_api(tmp_path):
+    texts = ["red apple", "blue sky", "green grass"] * 8
+    model = treetop.XRLinear(keep_documents=True).fit(texts, [7, 3, 5] * 8)
+    model.save(tmp_path / "m")
+    with client_of(tmp_path / "m") as client:
+        best = client.post("/v1/predict", json={"text": "red apple", "k": 1}).json()
+        assert best["results"][0]["labels"][0]["label"] == "7"
+        why = client.post("/v1/explain", json={"text": "red apple", "labels": ["7"]}).json()["labels"][
+            0
+        ]
+        assert why["label"] == "7"
+        assert why["neighbours"][0]["labels"] == ["7"]
+        assert why["paths"][0]["nodes"][-1]["labels"] == ["7"]
+    name, score = model.predict(["red apple"], 1)[0][0]
+    exact = {"text": "red apple", "threshold": float(f"{score:.9g}")}  # a float32 in decimals
+    with client_of(tmp_path / "m") as client:
+        labels = client.post("/v1/predict", json=exact).json()["results"][0]["labels"]
+        assert [one["label"] for one in labels] == [str(name)]
+
+
 def test_requests_with_different_allow_lists_share_a_batch(model_folder):
     from treetop.serve.batching import Piece
     from treetop.serve.engine import PredictQuery

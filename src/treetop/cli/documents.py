@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import scipy.sparse as sp
 
@@ -80,14 +81,29 @@ def lines_from(source: str, encoding: str = UTF8) -> Iterator[str]:
     if source != STDIN:
         yield from lines_of(Path(source), encoding)
         return
-    for number, line in enumerate(sys.stdin.buffer, start=1):
-        try:
-            yield line.decode(encoding).rstrip("\r\n")
-        except UnicodeDecodeError:
-            raise TreetopError(
-                f"standard input:{number}: not {encoding.upper()}: convert it first, as with "
-                "iconv -t utf-8, or give its --encoding"
-            ) from None
+    number = 0
+    try:
+        for number, line in enumerate(decoded_lines(sys.stdin.buffer, encoding)):
+            yield (line if number else line.removeprefix("\ufeff")).rstrip("\r\n")
+            number += 1
+    except UnicodeError:
+        raise TreetopError(
+            f"standard input:{number + 1}: not {encoding.upper()}: convert it first, as with "
+            "iconv -t utf-8, or give its --encoding"
+        ) from None
+
+
+def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[str]:
+    """Lines of a stream, each as soon as it is there; those of UTF-16 cannot be divided as bytes."""
+    if "\n".encode(encoding) == b"\n":
+        yield from (line.decode(encoding) for line in file)
+        return
+    decoder, rest = codecs.getincrementaldecoder(encoding)(), ""
+    while block := file.read(1 << 16):
+        *lines, rest = (rest + decoder.decode(block)).split("\n")
+        yield from lines
+    if rest := rest + decoder.decode(b"", final=True):
+        yield rest
 
 
 def split_name(dataset: Dataset, name: str | None) -> str:

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from treetop.data.files import plain_name
+from treetop.errors import TreetopError
 
 FORMATS = ("jsonl", "csv", "tsv")
+OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".npz")
 # What separates the labels in a field of CSV: the first that no label contains.
 SEPARATORS = (";", "|", " / ")
 LABELS, SCORES, PREDICTED = "labels", "scores", "predicted_"
@@ -24,6 +26,10 @@ Line = Callable[[Columns, Labelled], str]
 
 def output_format(output: Path | None, asked: str | None) -> str:
     """The format asked for, else the one that the name of the file says, else JSONL."""
+    if output is not None and plain_name(output).endswith(OTHER_TABLES):
+        raise TreetopError(
+            f"{output}: predictions are written as {', '.join(FORMATS)}: choose another name"
+        )
     if asked is not None or output is None:
         return asked or FORMATS[0]
     return "csv" if plain_name(output).endswith((".csv", ".tsv")) else FORMATS[0]

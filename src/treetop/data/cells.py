@@ -98,9 +98,9 @@ def parsed_cell(cell: object) -> object:
 
 
 def is_bracketed(cell: str) -> bool:
-    """Whether a string may be a list written as text."""
+    """Whether a string may be a list, tuple or set written as text."""
     cell = cell.strip()
-    return cell.startswith("[") and cell.endswith("]")
+    return len(cell) > 1 and cell[0] + cell[-1] in ("[]", "()", "{}")
 
 
 def parsed_list(cell: str) -> list[object] | str:
@@ -113,6 +113,8 @@ def parsed_list(cell: str) -> list[object] | str:
             value = parse(cell.strip())
             if isinstance(value, list):
                 return value
+            if isinstance(value, tuple | set):
+                return list(value) if isinstance(value, tuple) else sorted(value, key=str)
     return cell
 
 
@@ -131,7 +133,8 @@ def plain_name_of(part: object) -> str:
         part = int(part)
     if isinstance(part, list | tuple | set | Mapping):
         raise TreetopError(
-            f"the label {str(part)[:60]!r} is a list: write one list of labels per document"
+            f"the label {str(part)[:60]!r} is a list or an object: write one list of labels per "
+            "document"
         )
     return str(part)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from treetop.data.cells import is_missing
-from treetop.data.columns import Table, choose_columns, dataset_of, joined_texts
+from treetop.data.columns import Table, choose_columns, dataset_of, joined_texts, unread_columns
 from treetop.data.dataset import SPLITS, Dataset, Split
 from treetop.data.holding import texts_of
 from treetop.data.options import ReadOptions
@@ -63,12 +63,14 @@ def matches(path: Path) -> bool:
 def read(path: Path, options: ReadOptions) -> Dataset:
     """Read all splits."""
     found = tables_of(path)
-    tables = {name: read_record_batches(files, options) for name, files in found.items()}
-    return dataset_of(NAME, tables, options, tuple(file for files in found.values() for file in files))
+    notes: list[str] = []
+    tables = {name: read_record_batches(files, options, notes) for name, files in found.items()}
+    files = tuple(file for files in found.values() for file in files)
+    return dataset_of(NAME, tables, options, files, notes)
 
 
-def read_record_batches(files: list[Path], options: ReadOptions) -> Table:
-    """Read texts and labels of the files of a split, batch by batch."""
+def read_record_batches(files: list[Path], options: ReadOptions, notes: list[str]) -> Table:
+    """Read texts and labels of the files of a split, batch by batch; `notes` are added to."""
     texts: list[str] = []
     cells: list[object] = []
     records: list[dict[str, Any]] = []
@@ -77,6 +79,7 @@ def read_record_batches(files: list[Path], options: ReadOptions) -> Table:
     for file in files:
         for names, batch in batches_of(file):
             text, labels = choose_columns(file, names, options)
+            notes += unread_columns(names, text, labels, options)
             columns = [batch.column(name).to_pylist() for name in text]
             texts += joined_texts(file, columns, text, len(texts) + 1)
             if labels is not None:
@@ -98,10 +101,12 @@ def batches_of(file: Path) -> Iterator[tuple[list[str], Any]]:
         if file.suffix == ".parquet":
             parquet = pyarrow.parquet.ParquetFile(file)
             for batch in parquet.iter_batches():
+                batch.validate(full=True)
                 yield batch.schema.names, batch.replace_schema_metadata(parquet.schema_arrow.metadata)
             return
         with pyarrow.memory_map(str(file)) as source, pyarrow.ipc.open_stream(source) as stream:
             for batch in stream:
+                batch.validate(full=True)
                 yield batch.schema.names, batch
     except (OSError, pyarrow.ArrowException) as error:
         raise TreetopError(f"{file}: not readable ({' '.join(str(error).split())[:120]})") from None

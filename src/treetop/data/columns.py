@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treetop.data.cells import CellReader, detected_separator, doubts_about, is_missing, parsed_cell
+from treetop.data.cells import (
+    CellReader,
+    detected_separator,
+    doubts_about,
+    is_missing,
+    parsed_cell,
+    plain_name_of,
+)
 from treetop.data.dataset import Dataset, Split
 from treetop.data.options import ReadOptions
 from treetop.data.reading import Recognized
@@ -63,10 +70,12 @@ def dataset_of(
         separator, found = detected_separator(strings, column)
         doubts += found
     reader = CellReader(separator)
-    lines = {name: [reader.labels(cell) for cell in cells] for name, cells in parsed.items()}
+    lines = {name: labels_of_cells(reader, cells, name, column) for name, cells in parsed.items()}
+    if options.separator and not reader.divided:
+        doubts.append(f"--label-separator {options.label_separator!r} does not occur in {column!r}")
     if reader.padded:
         doubts.append(f"{reader.padded:,} labels in {column!r} had surrounding space: it was removed")
-    if not doubts:
+    if not reader.padded and len(doubts) == len(warnings):
         every = (line for part in lines.values() for line in part)
         doubts += doubts_about(every, column, options.separator is not None)
     splits = {
@@ -80,9 +89,23 @@ def dataset_of(
         separator if reader.divided else None,
         first.encoding,
         files,
-        tuple(doubts),
+        tuple(dict.fromkeys(doubts)),
+        labels_wanted=options.with_labels,
     )
     return Dataset(form, splits, label_titles=reader.titles or None, reading=reading)
+
+
+def labels_of_cells(
+    reader: CellReader, cells: Sequence[object], split: str, column: str
+) -> list[list[str]]:
+    """The labels of all cells of a split; an error says in which document it is."""
+    lines = []
+    for number, cell in enumerate(cells, start=1):
+        try:
+            lines.append(reader.labels(cell))
+        except TreetopError as error:
+            raise TreetopError(f"{split}, document {number}, {column!r}: {error}") from None
+    return lines
 
 
 def choose_columns(
@@ -90,12 +113,44 @@ def choose_columns(
 ) -> tuple[tuple[str, ...], str | None]:
     """The columns of texts and of labels; None for labels if there is no such column."""
     requested = options.text_column or (None,)
-    texts = tuple(choose_column(path, names, name, TEXT_NAMES, "text") for name in requested)
+    if repeated := {one for one in options.text_column if options.text_column.count(one) > 1}:
+        raise TreetopError(f"--text-column {min(repeated)!r} is given twice: give each column once")
+    usual = names if options.text_column else [one for one in names if one != options.labels_column]
+    texts = tuple(choose_column(path, usual, one, TEXT_NAMES, "text") for one in requested)
+    if options.labels_column in texts:
+        raise TreetopError(
+            f"the column {options.labels_column!r} cannot be texts and labels: choose another with "
+            "--text-column or --labels-column"
+        )
     if not options.with_labels:
         return texts, None
-    if options.labels_column is None and not set(LABEL_NAMES) & {name.lower() for name in names}:
+    if options.labels_column is None and not set(LABEL_NAMES) & {
+        name.strip().lower() for name in names
+    }:
         return texts, None
     return texts, choose_column(path, names, options.labels_column, LABEL_NAMES, "labels")
+
+
+def unread_columns(
+    names: Sequence[str], texts: Sequence[str], labels: str | None, options: ReadOptions
+) -> list[str]:
+    """Notes on columns that could have been meant, too, and the options that decide."""
+
+    def others(usual: Sequence[str]) -> str:
+        found = [name for name in names if name.strip().lower() in usual]
+        return " and ".join(repr(name) for name in found if name not in (*texts, labels))
+
+    notes = []
+    if not options.text_column and (unread := others(TEXT_NAMES)):
+        notes.append(
+            f"texts are read from {texts[0]!r} alone, not from {unread}: choose one or several with "
+            "--text-column"
+        )
+    if labels is not None and options.labels_column is None and (unread := others(LABEL_NAMES)):
+        notes.append(
+            f"labels are read from {labels!r} alone, not from {unread}: choose with --labels-column"
+        )
+    return notes
 
 
 def choose_column(
@@ -103,7 +158,7 @@ def choose_column(
 ) -> str:
     """The requested column, or the first whose name is usual for its role."""
     listed = ", ".join(columns)
-    by_name = {column.lower(): column for column in reversed(columns)}
+    by_name = {column.strip().lower(): column for column in reversed(columns)}
     chosen = requested or next((by_name[name] for name in usual if name in by_name), None)
     if chosen is None:
         raise TreetopError(
@@ -138,13 +193,20 @@ def joined_texts(
     return texts
 
 
-def text_of_record(path: Path, number: int, record: Record, names: Sequence[str]) -> str:
-    """The text of a record; an error if a field is missing or is no string."""
+def text_of_record(
+    path: Path, number: int, record: Record, names: Sequence[str], with_numbers: bool = False
+) -> str:
+    """The text of a record; an error if a field is missing or is no string.
+
+    `with_numbers`: a number is a text too, as in Excel, which makes numbers of texts such as a year.
+    """
     several, parts = len(names) > 1, []
     for name in names:
         value = record.get(name)
         if several and is_missing(value):
             continue
+        if with_numbers and isinstance(value, int | float):
+            value = plain_name_of(value)
         if not isinstance(value, str):
             raise TreetopError(f"{path}:{number}: {name!r} is not a text")
         parts.append(value)

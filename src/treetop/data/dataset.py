@@ -154,7 +154,7 @@ class Dataset:
 
 def clean_labels(Y: sp.csr_matrix) -> sp.csr_matrix:
     """Y without stored zeros; of duplicate entries the one with the larger relevance is kept."""
-    cells = sp.coo_matrix(Y)  # keeps duplicate entries apart
+    cells = sp.coo_matrix(Y if Y.dtype.kind == "f" else Y.astype(np.float32))  # keeps duplicates apart
     order = np.lexsort((-cells.data, cells.col, cells.row))
     row, column, value = cells.row[order], cells.col[order], cells.data[order]
     first = np.ones(row.size, bool)

@@ -7,7 +7,7 @@ from typing import Any
 
 from treetop.data.cells import is_missing
 from treetop.data.columnar import SPLIT_ALIASES, with_class_names
-from treetop.data.columns import Table, choose_columns, dataset_of, joined_texts
+from treetop.data.columns import Table, choose_columns, dataset_of, joined_texts, unread_columns
 from treetop.data.dataset import Dataset
 from treetop.data.options import ReadOptions
 from treetop.errors import TreetopError
@@ -23,18 +23,20 @@ def read_frames(frame: Any, options: ReadOptions) -> Dataset:
     frames = {"train": frame}
     if isinstance(frame, Mapping) and all(is_frame(part) for part in frame.values()):
         frames = {SPLIT_ALIASES.get(str(name), str(name)): part for name, part in frame.items()}
-    tables = {name: read_frame(part, options) for name, part in frames.items()}
-    return dataset_of("frame", tables, options)
+    notes: list[str] = []
+    tables = {name: read_frame(part, options, notes) for name, part in frames.items()}
+    return dataset_of("frame", tables, options, warnings=notes)
 
 
-def read_frame(frame: Any, options: ReadOptions) -> Table:
-    """Read texts and labels of one frame."""
+def read_frame(frame: Any, options: ReadOptions, notes: list[str]) -> Table:
+    """Read texts and labels of one frame; `notes` are added to."""
     names = frame.keys() if isinstance(frame, Mapping) else None
     if names is None:
         names = frame.column_names if hasattr(frame, "column_names") else frame.columns
     listed = list(map(str, names))
     known = dict(zip(listed, names, strict=True))
     text, labels = choose_columns("the frame", listed, options)
+    notes += unread_columns(listed, text, labels, options)
     for name in (*text, labels):
         if listed.count(str(name)) > 1:
             raise TreetopError(f"the frame has several columns {name!r}: rename them")

@@ -75,6 +75,8 @@ def checked_matrix(arrays: ByName) -> sp.csr_matrix:
     """The matrix in arrays as scipy saves them; every pointer and every index is checked."""
     form = array_of(arrays, "format").item()
     form = form.decode() if isinstance(form, bytes) else str(form)
+    if form not in (*COMPRESSED, "coo"):
+        raise ValueError(f"it is in the format {form!r}, not csr, csc or coo")
     shape = shape_of(arrays)
     values = array_of(arrays, "data", "biuf", 1)
     check_shape(shape, values.size)
@@ -86,8 +88,6 @@ def checked_matrix(arrays: ByName) -> sp.csr_matrix:
             raise ValueError("row, col and data are of different lengths")
         matrix = sp.coo_matrix((values, tuple(places)), shape=shape)
         return finite(sp.csr_matrix(matrix))
-    if form not in COMPRESSED:
-        raise ValueError(f"it is in the format {form!r}, not csr, csc or coo")
     major, minor = shape if form == "csr" else shape[::-1]
     pointers, indices = array_of(arrays, "indptr", "iu", 1), array_of(arrays, "indices", "iu", 1)
     if pointers.size != major + 1 or pointers[0] != 0 or (pointers[1:] < pointers[:-1]).any():

@@ -22,7 +22,8 @@ from treetop.fields import documented_fields
 SPLIT_LIKE = re.compile(
     r"(train|trn|training|dev|val|valid|validate|validation|test|tst|testing)([._-].*)?"
 )
-
+# Names of matrices of features and labels.
+MATRIX = re.compile(r"[xy]([._-].*)?\.npz")
 
 # Why a format does not use an option; for others, because it is no table.
 UNUSED = {"encoding": "has no other encoding", "merge_duplicates": "has no file of label names"}
@@ -91,11 +92,14 @@ def read_dataset(data: object, options: ReadOptions) -> Dataset:
 def format_of(path: Path) -> ModuleType:
     """The module of the format of a file or folder."""
     form = recognized_format(path)
-    if form is None:
-        raise TreetopError(
-            f"{path}: format not recognized: `treetop data formats` lists the known ones"
-        )
-    return form
+    if form is not None:
+        return form
+    files = sorted(child.name for child in path.iterdir()) if path.is_dir() else []
+    tables = [name for name in files if recognized_format(path / name)]
+    hint = "`treetop data formats` lists the known ones"
+    if tables:
+        hint = f"name files by split, such as train.csv, or give one, such as {path / tables[0]}"
+    raise TreetopError(f"{path}: format not recognized: {hint}")
 
 
 def recognized_format(path: Path) -> ModuleType | None:
@@ -129,8 +133,8 @@ def unread_splits(path: Path, files: Sequence[Path]) -> list[str]:
     warnings = []
     for child in sorted(path.iterdir()):
         name = plain_name(child)
-        belongs = name.endswith((".labels", ".npz")) or "label" in name or child.name.startswith(".")
-        if child in read or belongs or not SPLIT_LIKE.fullmatch(name):
+        belongs = name.endswith(".labels") or "label" in name or child.name.startswith(".")
+        if child in read or belongs or not (SPLIT_LIKE.fullmatch(name) or MATRIX.fullmatch(name)):
             continue
         same = name.partition(".")[2] in endings
         hint = "splits are named train, dev and test" if same else "one folder holds one format"

@@ -25,6 +25,7 @@ class Recognized:
     encoding: str | None = None
     files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()
+    labels_wanted: bool = True  # or only texts were to be read
 
     @property
     def detail(self) -> str:
@@ -32,7 +33,7 @@ class Recognized:
         parts = []
         if self.text_columns:
             parts.append(f"texts in {' and '.join(map(repr, self.text_columns))}")
-            parts.append(self.labels_detail)
+            parts += [self.labels_detail] if self.labels_wanted else []
         if self.delimiter is not None:
             parts.append(f"columns separated by {separator_name(self.delimiter)}")
         if self.encoding is not None:

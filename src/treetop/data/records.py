@@ -70,7 +70,10 @@ def csv_records(path: Path, delimiter: str, encoding: str = UTF8) -> Numbered:
                 )
             yield reader.line_num, dict(zip(names, row, strict=True))
     except csv.Error as error:
-        raise TreetopError(f"{path}:{reader.line_num}: {error}") from None
+        reason = str(error)
+        if "new-line character" in reason:  # a carriage return
+            reason = "a line ends in CR alone: end lines in LF, or quote fields with line breaks"
+        raise TreetopError(f"{path}:{reader.line_num}: {reason}") from None
 
 
 def distinct_names(header: list[str]) -> list[str]:
@@ -167,7 +170,8 @@ def excel_records(path: Path, note: Callable[[str], None]) -> Numbered:
         sheet = book.worksheets[0]
         rows = [list(row) for row in sheet.iter_rows(values_only=True)]
     except Exception as error:  # openpyxl raises whatever it meets in a damaged file
-        raise TreetopError(f"{path}: not readable ({error}): save it again, or as CSV") from None
+        reason = " ".join(str(error).split())[:200]
+        raise TreetopError(f"{path}: not readable ({reason}): save it again, or as CSV") from None
     if len(book.worksheets) > 1:
         note(f"{path}: only the first sheet is read, {sheet.title!r} of {len(book.worksheets)}")
     filled = (
@@ -178,5 +182,6 @@ def excel_records(path: Path, note: Callable[[str], None]) -> Numbered:
         header.pop()
     names = distinct_names(["" if name is None else str(name) for name in header])
     for number, row in filled:
-        cells = (cell if isinstance(cell, int | float | None) else str(cell) for cell in row)
-        yield number, dict(zip(names, cells, strict=False))
+        cells = ("" if cell is None else cell for cell in row)
+        plain = (cell if isinstance(cell, int | float) else str(cell) for cell in cells)
+        yield number, dict(zip(names, plain, strict=False))

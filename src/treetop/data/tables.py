@@ -15,6 +15,7 @@ from treetop.data.columns import (
     choose_columns,
     dataset_of,
     text_of_record,
+    unread_columns,
 )
 from treetop.data.compression import open_bytes
 from treetop.data.dataset import Dataset
@@ -65,10 +66,13 @@ def read_table(path: Path, options: ReadOptions, warnings: list[str]) -> Table:
         raise TreetopError(f"{path}: no records: add at least one")
     names = list(dict.fromkeys(name for _, record in records for name in record))
     text, labels = choose_columns(path, names, options)
-    texts = [text_of_record(path, number, record, text) for number, record in records]
+    texts = [text_of_record(path, number, record, text, is_excel(path)) for number, record in records]
     cells = None if labels is None else [record.get(labels) for _, record in records]
+    if labels is not None and (count := sum(labels not in record for _, record in records)):
+        warnings.append(f"{path}: {count:,} records have no {labels!r}: they are read without labels")
     kept = [record for _, record in records] if options.keep_columns else None
     encoding = None if encoding == UTF8 else encoding
+    warnings += unread_columns(names, text, labels, options)
     return Table(texts, cells, text, labels, delimiter, encoding, kept)
 
 
@@ -76,7 +80,9 @@ def opened_table(
     path: Path, options: ReadOptions, warnings: list[str]
 ) -> tuple[str | None, str | None, Numbered]:
     """The delimiter and the encoding of a file, as far as it has them, and its records."""
-    if plain_name(path).endswith(EXCEL_SUFFIX):
+    if is_excel(path):
+        if options.encoding is not None:
+            raise TreetopError(f"{path}: Excel files have no other encoding: leave out --encoding")
         return None, None, excel_records(path, warnings.append)
     encoding = encoding_of(path, options.encoding)
     if is_json(path):
@@ -84,6 +90,11 @@ def opened_table(
     columns = (*options.text_column, options.labels_column or "", *TEXT_NAMES, *LABEL_NAMES)
     delimiter = delimiter_of(path, encoding, {name.lower() for name in columns if name})
     return delimiter, encoding, csv_records(path, delimiter, encoding)
+
+
+def is_excel(path: Path) -> bool:
+    """Whether a file is of Excel, by its name."""
+    return plain_name(path).endswith(EXCEL_SUFFIX)
 
 
 def is_json(path: Path) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from treetop.data.cells import doubts_about
 from treetop.data.dataset import SPLITS, Dataset, Split
 from treetop.data.encodings import UTF8, other_than_utf8
 from treetop.data.files import encoding_of, find_file, lines_of, plain_name, write_lines
@@ -11,10 +13,12 @@ from treetop.data.holding import check_characters, lines_of_text
 from treetop.data.options import ReadOptions
 from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
+from treetop.labels.separators import label_reading, pieces_of
 
 NAME = "text-lines"
-USES = ("encoding",)
+USES = ("encoding", "label_separator")
 ABOUT = "a folder with train.txt, one document per line, and train.labels, labels separated by tabs"
+TAB = "\t"
 
 
 def matches(path: Path) -> bool:
@@ -47,27 +51,55 @@ def dataset_of_lines(
     form: str,
     files: dict[str, tuple[Path, Path | None]],
     options: ReadOptions,
-    separator: str | None = "\t",
+    separator: str | None = TAB,
 ) -> Dataset:
     """Read files of texts and of labels by split; a separator of None means any whitespace."""
     splits, encodings = {}, []
+    if options.separator is not None and options.separator != " ":
+        separator = options.separator
+    elif options.separator is not None:
+        separator = None
     for name, (texts, labels) in files.items():
-        encodings.append(encoding_of(texts, options.encoding))
-        splits[name] = read_text_lines(texts, labels, separator, encodings[-1])
+        own = [encoding_of(file, options.encoding) for file in (texts, labels) if file is not None]
+        splits[name] = read_text_lines(texts, labels, separator, own)
+        encodings += own
     every = tuple(file for pair in files.values() for file in pair if file is not None)
-    return Dataset(form, splits, reading=Recognized(encoding=other_than_utf8(encodings), files=every))
+    doubts = () if options.separator is not None else doubts_about_lines(splits, separator)
+    reading = Recognized(encoding=other_than_utf8(encodings), files=every, warnings=doubts)
+    return Dataset(form, splits, reading=reading)
+
+
+def doubts_about_lines(splits: dict[str, Split], separator: str | None) -> tuple[str, ...]:
+    """A warning if lines of labels look as if something else separated the labels."""
+    lines = [line for split in splits.values() for line in split.labels or ()]
+    if separator == TAB and all(len(line) < 2 for line in lines):
+        reading = label_reading(line[0] for line in lines if line)
+        if reading.plausible:
+            example = next(line[0] for line in lines if line and reading.plausible[0] in line[0])
+            return (
+                f"lines of labels such as {example[:60]!r} have no tab: each is read as one label; "
+                f"divide them with --label-separator {reading.plausible[0]!r}, or confirm with "
+                "--label-separator tab",
+            )
+    return tuple(doubts_about(lines, "the files of labels", False))
 
 
 def read_text_lines(
-    texts_file: Path, labels_file: Path | None, separator: str | None = "\t", encoding: str = UTF8
+    texts_file: Path,
+    labels_file: Path | None,
+    separator: str | None = TAB,
+    encodings: Sequence[str] = (UTF8, UTF8),
 ) -> Split:
-    """Read one split, unlabelled without a file of labels; separator None means any whitespace."""
-    texts = list(lines_of(texts_file, encoding))
+    """Read one split, unlabelled without a file of labels; separator None means any whitespace.
+
+    `encodings` are those of the two files.
+    """
+    texts = list(lines_of(texts_file, encodings[0]))
     if not texts:
         raise TreetopError(f"{texts_file}: empty file: add at least one document")
     if labels_file is None:
         return Split(texts, None)
-    labels = [split_labels(line, separator) for line in lines_of(labels_file, encoding)]
+    labels = [split_labels(line, separator) for line in lines_of(labels_file, encodings[1])]
     if len(labels) != len(texts):
         raise TreetopError(
             f"{labels_file}: {len(labels):,} lines of labels, but {texts_file.name} has {len(texts):,} "
@@ -78,7 +110,9 @@ def read_text_lines(
 
 def split_labels(line: str, separator: str | None) -> list[str]:
     """Labels of a line, each once, in order."""
-    return list(dict.fromkeys(label for label in line.split(separator) if label))
+    if separator in (None, TAB):
+        return list(dict.fromkeys(label for label in line.split(separator) if label))
+    return list(dict.fromkeys(pieces_of(line, separator) if separator else [line] if line else []))
 
 
 def write(dataset: Dataset, folder: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self, cast
 
+import numpy as np
+
 from treetop.base import FittedMixin
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -34,6 +36,13 @@ class Learner(ParametersMixin, FittedMixin):
     def n_features_in_(self) -> int:
         """Number of features: sparse and dense together."""
         return sum(self.model_.widths)
+
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the columns of a table that the model was trained on; other data has none."""
+        if not (names := self.model_.feature_map.names):
+            raise AttributeError("the model was not trained on a table with named columns")
+        return np.array(names, dtype=object)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, python_texts, read_features
+from treetop.features.given import feature_names, is_text, python_texts, read_features
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
@@ -148,6 +148,7 @@ class XRLinear(Learner):
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts, watched = asked, None, None, None
+        names = feature_names(X)
         rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if is_text(X):
@@ -173,7 +174,7 @@ class XRLinear(Learner):
             settings=settings,
             asked=asked,
             classes=classes,
-            feature_map=FeatureMap(X.widths, words),
+            feature_map=FeatureMap(X.widths, words, names=names),
             rankers=rankers,
             X=X,
             Y=Y,

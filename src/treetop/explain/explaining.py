@@ -19,6 +19,7 @@ from treetop.explain.grams import DocumentGrams
 from treetop.explain.spans import Occurrences
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of
+from treetop.labels.types import plain_label
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -138,7 +139,7 @@ class Explainer:
         grams = together(parts)
         largest = grams.largest(self.named, self.occurrences, self.words)
         return Explanation(
-            label=str(self.model.classes[label]),
+            label=plain_label(self.model.classes[label]),
             score=score,
             words=largest,
             other_words=grams.total - sum(word.value for word in largest),
@@ -214,7 +215,7 @@ def node_of(model: Model, ranker: Ranker, step: Step) -> Node:
         raw=step.raw,
         worth=step.worth,
         siblings=step.siblings,
-        labels=[str(model.classes[label]) for label in below[order]],
+        labels=[plain_label(model.classes[label]) for label in below[order]],
         words=float(step.words.sum(dtype=np.float64)),
         encoder=step.encoder,
         bias=step.bias,
@@ -225,6 +226,6 @@ def neighbour_of(model: Model, document: int, similarity: float, label: int) -> 
     """A training document by its number."""
     assert model.documents is not None
     labels = model.documents.labels_of(document)
-    names = [str(model.classes[number]) for number in labels]
+    names = [plain_label(model.classes[number]) for number in labels]
     text = model.documents.text_of(document)
     return Neighbour(document, similarity, text, names, label in labels)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from html import escape
+from typing import Any
 
+from treetop.labels.types import Label
 from treetop.runtime.tables import html_table
 
 
@@ -28,7 +30,7 @@ class Node:
     raw: float
     worth: float
     siblings: int  # including the node itself
-    labels: list[str]  # most frequent labels below the node
+    labels: list[Label]  # most frequent labels below the node
     words: float
     encoder: float
     bias: float
@@ -62,7 +64,7 @@ class Neighbour:
     document: int
     similarity: float
     text: str
-    labels: list[str]
+    labels: list[Label]
     has_label: bool
 
 
@@ -76,7 +78,7 @@ class Explanation:
     False, the label is not predicted, `score` is 0, and the parts are those it would have had.
     """
 
-    label: str
+    label: Label
     score: float
     words: list[Word]
     other_words: float
@@ -102,8 +104,8 @@ class Explanation:
         """Whether beam search reaches the label in at least one tree."""
         return any(path.reached for path in self.paths)
 
-    def to_dict(self) -> dict[str, object]:
-        """All fields and properties as plain values, as the HTTP API returns them."""
+    def to_dict(self) -> dict[str, Any]:
+        """All fields and properties as plain values."""
         derived = ("word_sum", "encoder_share", "reached")
         return {**asdict(self), **{name: getattr(self, name) for name in derived}}
 
@@ -151,7 +153,7 @@ def path_lines(path: Path, number: int, count: int) -> list[str]:
     reached = "" if path.reached else " (not reached by beam search)"
     lines = [f"  tree {number}: {path.transform} score {path.score:.4f}{reached}"]
     for node in path.nodes:
-        below = ", ".join(node.labels)
+        below = ", ".join(map(str, node.labels))
         worth = "" if node.worth == node.raw else f" -> {node.worth:.4f}"  # raw scores stay as they are
         lines.append(f"    level {node.level}: {node.raw:+.3f}{worth}, one of {node.siblings}: {below}")
     return lines

@@ -47,6 +47,24 @@ def check_numeric_table(X: Any, columns: list[Any]) -> None:
         )
 
 
+def feature_names(X: Any) -> tuple[str, ...]:
+    """The column names of a table; none of anything else, or if the names are not strings."""
+    names = None if isinstance(X, Features) or sp.issparse(X) else column_names(X)
+    return tuple(names) if names and all(isinstance(name, str) for name in names) else ()
+
+
+def check_feature_names(X: Any, expected: tuple[str, ...]) -> None:
+    """Raise if the columns of a table are not those that a model was trained on, in the same order."""
+    names = feature_names(X)
+    if not names or not expected or len(names) != len(expected) or names == expected:
+        return
+    position = next(at for at in range(len(names)) if names[at] != expected[at])
+    raise TreetopError(
+        f"X has the column {names[position]!r} where the model was trained on {expected[position]!r}: "
+        "give the same columns in the same order, as in X[model.feature_names_in_]"
+    )
+
+
 def holds_rows_of_numbers(X: list[Any] | tuple[Any, ...]) -> bool:
     """Whether a list is a matrix of features, row by row."""
     if not X or not isinstance(X[0], list | tuple | np.ndarray):

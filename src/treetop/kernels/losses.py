@@ -5,7 +5,7 @@ import numpy as np
 from treetop.kernels import helper
 
 SQUARED_HINGE, HINGE, LOGISTIC = 0, 1, 2
-NEWTON_STEPS = 12
+NEWTON_STEPS, NEWTON_ACCURACY = 40, np.float32(1e-6)
 
 
 @helper
@@ -13,11 +13,12 @@ def logistic_dual(gradient, alpha, cost, norm):
     """The z in (0, cost) with  norm (z - alpha) + gradient + log(z / (cost - z)) = 0.
 
     With z = cost·sigmoid(t) the left side grows in t with a slope of at least 1: Newton's method
-    inside a shrinking bracket.
+    inside a shrinking bracket, from the present `alpha`, which in later passes is near the optimum.
     """
     low = -gradient - norm * (cost - alpha)
     high = -gradient + norm * alpha
-    t = min(max(np.float32(0.0), low), high)
+    t = np.log(alpha / (cost - alpha)) if 0 < alpha < cost else np.float32(0.0)
+    t = min(max(t, low), high)
     for _ in range(NEWTON_STEPS):
         share = np.float32(1.0) / (np.float32(1.0) + np.exp(-t))
         value = norm * (cost * share - alpha) + gradient + t
@@ -29,9 +30,9 @@ def logistic_dual(gradient, alpha, cost, norm):
         following = t - value / slope
         if following <= low or following >= high:
             following = np.float32(0.5) * (low + high)
-        if abs(following - t) < 1e-5:
+        moved, t = abs(following - t), following
+        if moved <= NEWTON_ACCURACY * max(np.float32(1.0), abs(t)):
             break
-        t = following
     return cost / (np.float32(1.0) + np.exp(-t))
 
 

@@ -14,6 +14,7 @@ from treetop.labels.separators import LabelReading, label_reading
 from treetop.labels.types import NAME_TYPES, is_absent, is_name, not_a_name
 from treetop.runtime.frames import column_names, listed
 
+NUMBER_TYPES = (bool, int, float, np.integer, np.floating, np.bool_)
 # Texts such as "['a', 'b']" are lists written as text if at least this share of all are.
 WRITTEN_LISTS = 0.5
 # So many of the strings must be known labels, and they are not divided.
@@ -63,8 +64,8 @@ def given_labels(
 
 def given_table(y: Any, columns: list[Any], input_name: str) -> GivenLabels:
     """Tell what a table is: a column of 0/1 or relevances per label, named by the column."""
-    values = np.asarray(y) if hasattr(y, "__array__") and not isinstance(y, Mapping) else None
-    if values is None or values.dtype.kind not in "biuf":
+    values = None if isinstance(y, Mapping) else numbers_of(y)
+    if values is None:
         raise TreetopError(
             f"{input_name} is a table with the columns {listed(columns)}: give one column of labels, "
             f"such as y[{columns[0] if columns else 'labels'!r}], or a table of 0 and 1 with a column "
@@ -72,6 +73,16 @@ def given_table(y: Any, columns: list[Any], input_name: str) -> GivenLabels:
         )
     numbered = columns == list(range(len(columns)))  # the columns have no names
     return GivenLabels(matrix=values, columns=None if numbered else columns)
+
+
+def numbers_of(table: Any) -> np.ndarray | None:
+    """The numbers of a table as an array; None if it holds anything else, also a missing value."""
+    if not hasattr(table, "__array__"):
+        return None
+    values = np.asarray(table)
+    if values.dtype.kind == "O" and all(isinstance(v, NUMBER_TYPES) for v in values.flat):
+        values = values.astype(np.float64)  # pandas has types of numbers that numpy lacks
+    return values if values.dtype.kind in "biuf" else None
 
 
 def given_array(y: np.ndarray, input_name: str, is_known: Callable[[str], bool] | None) -> GivenLabels:

@@ -12,7 +12,12 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import is_text, python_texts, read_features_like
+from treetop.features.given import (
+    check_feature_names,
+    is_text,
+    python_texts,
+    read_features_like,
+)
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
@@ -92,6 +97,7 @@ class Model:
         """Compute features of texts, or check and convert a feature matrix."""
         if is_text(documents):
             return self.feature_map.of_texts(python_texts(documents), runtime)
+        check_feature_names(documents, self.feature_map.names)
         return self.checked(read_features_like(documents, self.widths))
 
     def checked(self, X: Features) -> Features:
@@ -148,6 +154,7 @@ class Model:
             "text": False if words is None else words.kind,
             "label_type": label_type(self.classes),
             "feature_widths": list(self.widths),
+            **({"feature_names": list(names)} if (names := self.feature_map.names) else {}),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
             "data": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,7 +69,8 @@ class Predictor(Protocol):
 
 def check_limits(k: int, beam: int | None) -> None:
     """Raise unless the number of labels per document and the beam width, if given, are at least 1."""
-    if k < 1:
-        raise TreetopError(f"k is {k}: it must be at least 1")
-    if beam is not None and beam < 1:
-        raise TreetopError(f"beam is {beam}: it must be at least 1")
+    for name, value in (("k", k), ("beam", 1 if beam is None else beam)):
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            raise TreetopError(f"{name} is {value!r}: it must be a whole number")
+        if value < 1:
+            raise TreetopError(f"{name} is {value}: it must be at least 1")

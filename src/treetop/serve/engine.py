@@ -113,7 +113,8 @@ class Served:
         first, last = int(scores.indptr[row]), int(scores.indptr[row + 1])
         last = min(last, first + query.k)
         labels, values = scores.indices[first:last].tolist(), scores.data[first:last].tolist()
-        threshold = -np.inf if query.threshold is None else query.threshold
+        # Scores are float32: one of 0.7 reaches the threshold 0.7.
+        threshold = -np.inf if query.threshold is None else float(np.float32(query.threshold))
         classes = self.model.classes
         return [
             (str(classes[label]), value)
@@ -128,7 +129,15 @@ class Served:
             readable = self.readable([query.document])
             document = readable if self.columns is not None else query.document
             query.explainer = Explainer(self.model, document, runtime, words=query.words)
-        return [one.to_dict() for one in query.explainer.explain(piece.texts)]
+        return [with_names_as_strings(one.to_dict()) for one in query.explainer.explain(piece.texts)]
+
+
+def with_names_as_strings(explanation: dict[str, Any]) -> dict[str, Any]:
+    """An explanation with label names as strings, which they are in the whole API."""
+    nodes = [node for path in explanation["paths"] for node in path["nodes"]]
+    for record in (*nodes, *explanation["neighbours"]):
+        record["labels"] = [str(name) for name in record["labels"]]
+    return {**explanation, "label": str(explanation["label"])}
 
 
 def group_by_allow(pieces: list[Piece]) -> dict[Any, list[tuple[int, int, int]]]:
