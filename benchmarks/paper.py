@@ -127,7 +127,7 @@ def run_dataset(dataset, given, results):
                 "settings": {**own, **changes},
                 "training_seconds": spent["training"],
                 "peak_memory_gb": spent["peak_gb"],
-                "one_text_ms": one_text_ms(model, test),
+                "one_text_ms": one_text_ms(model, test.texts, test.X),
                 "metrics": measured(model, test, dataset),
             }
             results.save()
