@@ -72,11 +72,13 @@ docs: $(VENV)/.dev
 	$(BIN)/pip install -q matplotlib
 	$(BIN)/python benchmarks/render.py
 	$(BIN)/python benchmarks/render_transformer.py
+	$(BIN)/python benchmarks/render_studies.py
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python benchmarks/render_reliability.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
+	$(BIN)/python docs/generate_presets.py
 	$(BIN)/python docs/generate_commands.py
 	$(BIN)/python docs/pictures.py
 	$(BIN)/python docs/blocks.py

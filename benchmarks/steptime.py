@@ -23,12 +23,14 @@ from treetop.features.encoders.subwords import Ragged
 from treetop.features.encoders.transformer import Encoder
 from treetop.runtime import Runtime
 from treetop.runtime.progress import NotesReporter
+from treetop.settings.auto import warmup_steps
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.batches import Batches
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.targets import Targets
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer
+from treetop.training.finetune.weighting import weighting_of
 
 
 def wait(device):
@@ -99,7 +101,9 @@ def make_trainer(encoder, batch, tokens, nodes, steps, settings, runtime):
     child_ptr = np.arange(257) * nodes // 256
     head = Head(nodes, encoder.width, settings.dropout).to(learning.device)
     targets = Targets(relevance, clusters, child_ptr, None, learning.device)
-    task = LevelTask(1, targets, Batches(ragged.lengths, batch, 0), steps)
+    weighting = weighting_of(settings, settings.tune_weighting)
+    (rising,) = warmup_steps(settings.warmup, [steps])
+    task = LevelTask(1, targets, Batches(ragged.lengths, batch, 0), steps, rising, weighting)
     return LevelTrainer(learning, head, task, settings, NotesReporter())
 
 

@@ -78,6 +78,8 @@ def document() -> str:
     for name in presets.names():
         preset = presets.read_preset(name)
         listed = ", ".join(f"`{key}={value!r}`" for key, value in preset["settings"].items())
+        if name.endswith("-pecos") and preset["settings"]:
+            listed = f"the {len(preset['settings'])} settings that follow from PECOS's file"
         base = f"those of `{preset['like']}`" if "like" in preset else ""
         listed = ", but ".join(filter(None, [base, listed]))
         lines.append(

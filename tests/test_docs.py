@@ -270,7 +270,7 @@ def test_every_page_ends_with_where_to_go_next(page):
 # Names and figures
 
 
-@pytest.mark.parametrize("name", ["settings", "commands", "keywords"])
+@pytest.mark.parametrize("name", ["settings", "commands", "keywords", "presets"])
 def test_generated_pages_are_those_of_the_code(name):
     generator = script(f"generate_{name}")
     assert generator.TARGET.read_text("utf-8") == generator.document()

@@ -248,7 +248,8 @@ def test_from_preset_and_presets():
     assert list(listed)[:3] == ["xr-linear", "parabel", "bonsai"]
     for name, sentence in listed.items():
         treetop.from_preset(name)
-        assert f"{name:<19}  {sentence}" in str(listed).splitlines()
+        width = max(map(len, listed))
+        assert f"{name:<{width}}  {sentence}" in str(listed).splitlines()
         assert f"{name}</td>" in listed._repr_html_()
     with pytest.raises(TreetopError, match="unknown preset 'fsat': did you mean 'fast'\\?"):
         treetop.from_preset("fsat")

@@ -189,7 +189,7 @@ def test_stages_declare_settings_that_exist():
     known = {field.name for field in fields(TransformerSettings)}
     declared = {name: value.reads for name, value in vars(stages).items() if isinstance(value, Stage)}
     declared |= {name: value for name, value in vars(stages).items() if isinstance(value, tuple)}
-    for shortlist in ("all", "beam"):
+    for shortlist in ("all", "beam", "true"):
         settings = TransformerSettings(tune_shortlist=shortlist)
         declared[f"fine-tuning on {shortlist}"] = stages.tuning_settings(settings)
     assert {"TEXT_FEATURES", "RANKER", "TUNING", "REFINED_TREE"} <= set(declared)

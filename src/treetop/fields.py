@@ -21,7 +21,8 @@ class Documented:
     """Metadata of a field besides its name, type and default.
 
     `above` and `below` are exclusive bounds, `at_least` is inclusive. `parse` raises a `TreetopError`
-    unless it understands the value. `section` is the heading that the field is listed under.
+    unless it understands the value. `by_level` splits a string into one value per level, each of which
+    must be one of the choices and in bounds. `section` is the heading that the field is listed under.
 
     `flags`, `metavar` and `environment` describe the option of a command: its flags (``()`` makes it a
     positional argument, None ``--NAME``), the placeholder of its value in help texts, and the
@@ -35,6 +36,7 @@ class Documented:
     at_least: float | None = None
     below: float | None = None
     parse: Callable[[Any], Any] | None = None
+    by_level: Callable[[str], Sequence[Any]] | None = None
     flags: tuple[str, ...] | None = None
     metavar: str | None = None
     environment: str | None = None
@@ -50,6 +52,7 @@ def documented(
     at_least: float | None = None,
     below: float | None = None,
     parse: Callable[[Any], Any] | None = None,
+    by_level: Callable[[str], Sequence[Any]] | None = None,
     flags: tuple[str, ...] | None = None,
     metavar: str | None = None,
     environment: str | None = None,
@@ -60,7 +63,17 @@ def documented(
     `Documented`.
     """
     facts = Documented(
-        help, section, tuple(choices), above, at_least, below, parse, flags, metavar, environment
+        help,
+        section,
+        tuple(choices),
+        above,
+        at_least,
+        below,
+        parse,
+        by_level,
+        flags,
+        metavar,
+        environment,
     )
     return field(default=default, metadata={META: facts})
 
@@ -122,6 +135,15 @@ def check_field(declared: Field[Any], value: Any) -> None:
     if value is None:
         return
     facts = facts_of(declared)
+    listed = facts.by_level(value) if facts.by_level and isinstance(value, str) else (value,)
+    for one in listed:
+        check_value(name, one, facts)
+    if facts.parse is not None:
+        facts.parse(value)
+
+
+def check_value(name: str, value: Any, facts: Documented) -> None:
+    """Raise a `TreetopError` unless a value is one of the choices and in bounds."""
     if isinstance(value, int) and abs(value) >= 2**63:
         raise TreetopError(f"{name} is {str(value)[:40]}: it must fit into 64 bits")
     if facts.choices and value not in facts.choices:
@@ -134,8 +156,6 @@ def check_field(declared: Field[Any], value: Any) -> None:
         raise TreetopError(f"{name} is {value}: it must be at least {written(facts.at_least)}")
     if facts.below is not None and not value < facts.below:
         raise TreetopError(f"{name} is {value}: it must be below {written(facts.below)}")
-    if facts.parse is not None:
-        facts.parse(value)
 
 
 def written(bound: float) -> str:

@@ -65,7 +65,17 @@ def test_weights_are_found(model):
     assert seen > 100
 
 
-@pytest.mark.parametrize("transform", ["l3-hinge", "sigmoid", "log-sigmoid", "identity"])
+TRANSFORMS = [
+    "l3-hinge",
+    "sigmoid",
+    "log-sigmoid",
+    "identity",
+    "l3-hinge/.../identity",
+    "sigmoid/.../l3-hinge",
+]
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
 def test_the_score_is_the_predicted_one(texts_and_labels, transform):
     model = treetop.XRLinear(tree="4-16-L", trees=1, score_transform=transform)
     model.fit(*texts_and_labels)

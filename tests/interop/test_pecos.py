@@ -170,9 +170,9 @@ def test_params_become_settings(tmp_path):
     path.write_text(json.dumps(params))
     imported = read_params(path)
     assert imported.model == "xr-transformer"
-    assert imported.settings["tune_shortlist"] == "beam"
+    assert imported.settings["tune_shortlist"] == "true"  # tfn
     assert not imported.settings["cost_sensitive"]
-    assert imported.settings["tune_cost_sensitive"] == bool(matcher["cost_sensitive_ranker"])
+    assert imported.settings["matcher_cost_sensitive"] == bool(matcher["cost_sensitive_ranker"])
     params["train_params"]["ranker_params"]["rel_mode"] = "induce"
     path.write_text(json.dumps(params))
     assert read_params(path).settings["cost_sensitive"]
@@ -200,6 +200,6 @@ def test_the_import_command(tmp_path, capsys):
     assert "30 labels, predicts from texts" in capsys.readouterr().out
     import_from_pecos(HERE / "xlinear-params.json", tmp_path / "mine.json", None, None)
     printed = capsys.readouterr()
-    assert "left out train_params.mode: no counterpart" in printed.err
+    assert "left out train_params.mode: all levels are trained" in printed.err
     model = treetop.XRLinear.from_preset(str(tmp_path / "mine.json"))
     assert model.beam == 20

@@ -11,9 +11,10 @@ from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.relevance import all_levels
-from treetop.ranking.ranker import predicted_nodes, shortlist, train_ranker
+from treetop.ranking.ranker import Ranker, predicted_nodes, shortlist, train_ranker
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
+from treetop.ranking.weights import ClusterWeights, assemble
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
@@ -58,8 +59,13 @@ def raw_scores(ranker, X):
 
 
 def slow_search(ranker, X, beam, top, transform, allowed=None):
-    """Search level by level with full sorts; returns {label: score} for each document."""
+    """Search level by level with full sorts; returns {label: score} for each document.
+
+    `beam` and `transform` may be lists with a value per level; None as transform is the raw score.
+    """
     raw, tree = raw_scores(ranker, X), ranker.tree
+    beams = beam if isinstance(beam, list) else [beam] * tree.depth
+    mapped = transform if isinstance(transform, list) else [transform] * tree.depth
     offsets = np.append(0, np.cumsum(tree.sizes))
     results = []
     for row in range(X.rows):
@@ -68,10 +74,11 @@ def slow_search(ranker, X, beam, top, transform, allowed=None):
             pointers, scored = tree.child_ptr[level - 1], {}
             for parent, score in reached.items():
                 for node in range(pointers[parent], pointers[parent + 1]):
-                    scored[node] = score * transform(raw[row, offsets[level - 1] + node])
+                    value, own = raw[row, offsets[level - 1] + node], mapped[level - 1]
+                    scored[node] = value if own is None else score * own(value)
             if level == tree.depth and allowed is not None:
                 scored = {n: s for n, s in scored.items() if tree.label_of[n] in allowed}
-            width = top if level == tree.depth else beam
+            width = top if level == tree.depth else beams[level - 1]
             best = sorted(scored, key=lambda node: -scored[node])[:width]
             reached = {node: scored[node] for node in best}
         results.append({int(tree.label_of[node]): score for node, score in reached.items()})
@@ -171,6 +178,97 @@ def test_the_shortlist_is_the_union_of_predicted_and_true_parents():
 def test_an_unknown_score_transform_is_an_error():
     with pytest.raises(TreetopError, match="unknown score transform 'l0-hinge': choose one of"):
         score_kind("l0-hinge")
+
+
+@pytest.mark.parametrize("dense", [0, 6])
+@pytest.mark.parametrize(
+    ("beams", "names"),
+    [
+        ("2/5", "l3-hinge/.../identity"),
+        ("3/1", "sigmoid/l1-hinge/l3-ordered"),
+        ("1/9", "l3-hinge/identity/identity"),
+    ],
+)
+def test_beams_and_score_transforms_by_level_agree_with_the_reference(rng, beams, names, dense):
+    X, _, ranker = model(rng, dense, beam=beams, score_transform=names)
+    mapped = [TRANSFORMS.get(at.score_transform) for at in ranker.settings.by_level(3)]
+    found = ranker.predict(X, 7, 2)
+    assert_rows(found, slow_search(ranker, X, [*map(int, beams.split("/")), 0], 7, mapped))
+    # A beam that is passed to predict is that of all levels.
+    assert_rows(ranker.predict(X, 7, 1, 4), slow_search(ranker, X, 4, 7, mapped))
+
+
+def test_a_beam_of_one_keeps_the_best_node_and_a_raw_last_level_forgets_the_path():
+    """By hand: two clusters of two labels; the better cluster has raw scores 0.2 and -3."""
+    tree = trees.from_parents([np.array([0, 0, 1, 1])])
+
+    def predicted(beam, transform):
+        settings = RankerSettings(beam=beam, score_transform=transform)
+        biases = np.array([0.5, 0.9]), np.array([2.0, 1.0]), np.array([0.2, -3.0])
+        nothing = np.zeros(0, np.int32)
+        clusters = [
+            ClusterWeights(
+                nothing,
+                np.zeros(0, np.int64),
+                nothing,
+                np.zeros(0, np.float32),
+                np.zeros((0, 2), np.float32),
+                values.astype(np.float32),
+            )
+            for values in biases
+        ]
+        ranker = Ranker(tree, assemble(clusters, tree, 1, 1), settings)
+        found = ranker.predict(features(sp.csr_matrix((1, 1), dtype=np.float32)), 4, 1)
+        return [
+            (label, round(score, 4))
+            for label, score in zip(found.indices, found.data.tolist(), strict=True)
+        ]
+
+    assert predicted("1", "l1-hinge/identity") == [(2, 0.2), (3, -3.0)]
+    assert predicted("2", "l1-hinge/identity") == [(0, 2.0), (1, 1.0), (2, 0.2), (3, -3.0)]
+    best = [round(float(np.exp(-gap)), 4) for gap in (0.5, 0.5, 0.1 + 0.8, 0.1 + 4)]
+    assert predicted(2, "l1-hinge") == list(zip(range(4), best, strict=True))
+
+
+def test_negatives_by_level_are_those_of_each_level_alone():
+    """``true/.../both``: the beam adds negatives to the labels, and to no level above."""
+
+    def scores(kind):
+        X, _, ranker = model(np.random.default_rng(0), shortlist=kind, beam=2)
+        return raw_scores(ranker, X)
+
+    upper = 3 + 9
+    mixed, true, both = map(scores, ("true/.../both", "true", "both"))
+    np.testing.assert_array_equal(mixed[:, :upper], true[:, :upper])
+    assert abs(mixed[:, upper:] - true[:, upper:]).max() > 0.01
+    assert abs(both[:, 3:upper] - true[:, 3:upper]).max() > 0.01
+    np.testing.assert_array_equal(mixed, scores("both/true/both"))  # the first has no effect
+
+
+def test_costs_and_bias_by_level_are_those_of_each_level_alone():
+    made = {"lambda_": "0.5/.../0.05", "alpha": "1/.../3", "bias": "0/0/2"}
+    _, _, listed = model(np.random.default_rng(0), **made)
+    X, _, upper = model(np.random.default_rng(0), lambda_=0.5, alpha=1.0, bias=0.0)
+    _, _, last = model(np.random.default_rng(0), lambda_=0.05, alpha=3.0, bias=2.0)
+    split = sum(listed.tree.sizes[:2])
+    found = raw_scores(listed, X)
+    np.testing.assert_array_equal(found[:, :split], raw_scores(upper, X)[:, :split])
+    np.testing.assert_array_equal(found[:, split:], raw_scores(last, X)[:, split:])
+    assert not listed.weights.biases[:split].any()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"beam": "2/3/4"}, "beam '2/3/4' has 3 values, but the tree has 2 such levels"),
+        ({"lambda_": "1/2"}, "lambda_ '1/2' has 2 values, but the tree has 3 such levels"),
+        ({"score_transform": "identity/.../l3-hinge"}, "only the last levels may be identity"),
+        ({"score_transform": "l3-hinge/log-sigmoid/identity"}, "must all be logarithms"),
+    ],
+)
+def test_values_by_level_that_do_not_fit_are_an_error(rng, changes, message):
+    with pytest.raises(TreetopError, match=message):
+        model(rng, **changes)
 
 
 @pytest.mark.parametrize(("dense", "labels"), [(0, 40), (5, 40), (4, 200)])

@@ -205,3 +205,17 @@ def test_values_resolved_for_fine_tuning_are_recorded():
     settings = auto.as_tuned(TransformerSettings(), 768, [31, 965, 30_000])
     assert (settings.learning_rate, settings.head_learning_rate) == (5e-5, 2e-3)
     assert settings.first_tree == "31-965-L"
+
+
+def test_values_by_level_are_checked_before_any_work_starts():
+    settings = LinearSettings(tree="3-9-L", beam="5/6", lambda_="1/.../2")
+    auto.check_levels(settings, 40)
+    with pytest.raises(TreetopError, match="beam '5/6' has 2 values, but the tree has 1 such levels"):
+        auto.check_levels(settings, 9)
+    listed = settings.ranker().by_level(3)
+    assert [at.lambda_ for at in listed] == [1.0, 1.0, 2.0]
+    assert [at.beam for at in listed] == [5, 6, 6]
+    with pytest.raises(TreetopError, match="beam '5/6' has 2 values"):
+        treetop.XRLinear(tree="flat", beam="5/6/7").set_params(tree="3-L", beam="5/6").fit(
+            ["a b", "c d"] * 4, [["x"], ["y"], ["z"], ["u"]] * 2
+        )

@@ -105,12 +105,20 @@ def import_pecos_command(
     labels: Annotated[
         Optional[Path], typer.Option(help="File of label names, one per line.", metavar="FILE")
     ] = None,
+    devices: Annotated[
+        int,
+        typer.Option(
+            help="GPUs that PECOS trained on; its batch size is that of each of them.",
+            metavar="N",
+            min=1,
+        ),
+    ] = 1,
     console: Console | None = None,
 ) -> None:
     """Convert a model trained by PECOS, or its params.json to a preset."""
     from treetop.cli.exchange import import_from_pecos
 
-    import_from_pecos(source, output, words, labels, console)
+    import_from_pecos(source, output, words, labels, console, devices)
 
 
 def add_changing_commands(app: typer.Typer, group: str) -> None:

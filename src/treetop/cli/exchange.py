@@ -36,13 +36,14 @@ def import_from_pecos(
     words: Path | None,
     labels: Path | None,
     console: Console | None = None,
+    devices: int = 1,
 ) -> None:
     """Convert a model folder of PECOS to one of treetop, or its params.json to a preset."""
     console = console or Console()
     if not source.exists():
         raise not_found(source, "file or folder")
     if source.suffix == ".json":
-        import_params(source, output, console)
+        import_params(source, output, console, devices)
         return
     from treetop.interop.pecos import import_model
 
@@ -60,19 +61,23 @@ def import_from_pecos(
         console.note("labels are named by their numbers: give their names with --labels")
 
 
-def import_params(source: Path, output: Path, console: Console) -> None:
-    """Write a preset, and note which keys have no counterpart."""
+def import_params(source: Path, output: Path, console: Console, devices: int) -> None:
+    """Write a preset, and note which keys have no counterpart and why."""
     from treetop.interop.pecos_params import read_params
 
-    params = read_params(source)
+    params = read_params(source, devices)
     about = f"From PECOS: {source.name}"
     with replacing_file(output) as out:
         json.dump({"about": about, "model": params.model, "settings": params.settings}, out, indent=2)
         out.write("\n")
     train = f"treetop train DATA {shlex.join(['--preset', str(output)])} -o MODEL"
     console.message(f"{output}: a preset of {params.model}: {train}")
+    console.note(f"{len(params.honoured)} keys became {len(params.settings)} settings")
     for key, reason in params.ignored.items():
         console.note(f"left out {key}: {reason}")
+    if devices == 1 and "batch" in params.settings:
+        batch = params.settings["batch"]
+        console.note(f"batch is {batch}: if PECOS trained on several GPUs, give --devices")
 
 
 def compress_model(

@@ -40,9 +40,10 @@ class Learner(ParametersMixin, FittedMixin):
     @property
     def feature_names_in_(self) -> np.ndarray:
         """Names of the columns of a table that the model was trained on; other data has none."""
-        if not (names := self.model_.feature_map.names):
-            raise AttributeError("the model was not trained on a table with named columns")
-        return np.array(names, dtype=object)
+        names = self.model_.feature_names
+        if names is None:
+            raise AttributeError("the model was not trained on features with names")
+        return np.array(names.listed(), dtype=object)
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:

@@ -14,7 +14,6 @@ from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
 from treetop.features.given import (
     TextsWithFeatures,
-    feature_names,
     is_text,
     python_texts,
     read_features,
@@ -84,7 +83,7 @@ class XRLinear(Learner):
         y: Any,
         *,
         features: Any = None,
-        feature_names: Sequence[Any] | None = None,
+        feature_names: Sequence[object] | None = None,
         label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         tree: Tree | None = None,
@@ -166,7 +165,6 @@ class XRLinear(Learner):
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts, watched = asked, None, None, None
-        names = feature_names(X)
         rows = training.counted_rows(weights)
         place.reporter.step("text features")
         if isinstance(X, TextsWithFeatures):
@@ -195,7 +193,7 @@ class XRLinear(Learner):
             settings=settings,
             asked=asked,
             classes=classes,
-            feature_map=FeatureMap(X.widths, words, names=names),
+            feature_map=FeatureMap(X.widths, words),
             rankers=rankers,
             X=X,
             Y=Y,

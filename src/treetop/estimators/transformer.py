@@ -97,7 +97,7 @@ class XRTransformer(Learner):
         y: Any,
         *,
         features: Any = None,
-        feature_names: Sequence[Any] | None = None,
+        feature_names: Sequence[object] | None = None,
         label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
         validation: tuple[Any, ...] | None = None,

@@ -19,16 +19,14 @@ from treetop.explain.grams import DocumentGrams
 from treetop.explain.spans import Occurrences
 from treetop.features.given import parts_of
 from treetop.features.hybrid import Features
-from treetop.kernels import transforms
 from treetop.labels.alignment import columns_of
 from treetop.labels.types import plain_label
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.ranking.combining import largest
-from treetop.ranking.path import Step, beams_of, is_reached, path_to, score_of
+from treetop.ranking.path import Step, beams_of, counted, is_reached, path_to, score_of
 from treetop.ranking.ranker import Ranker
-from treetop.ranking.scores import score_kind
 from treetop.runtime import Runtime
 
 MAX_LABELS_OF_NODE = 3
@@ -188,22 +186,21 @@ def paths_of(member: Member, label: int) -> list[TracedPath]:
     traced = []
     for ranker, beams in zip(model.rankers, member.beams, strict=True):
         steps = path_to(ranker, X, label)
-        transform = ranker.settings.score_transform
-        counted = steps[-1:] if score_kind(transform).combine == transforms.LAST else steps
+        parts = counted(steps, ranker)
         path = Path(
             score=score_of(steps, ranker),
             reached=X.blank is None and is_reached(steps, beams),  # a blank text gets no labels
             nodes=[node_of(model, ranker, step) for step in steps],
-            raw_score=sum(step.raw for step in counted),
-            transform=transform,
+            raw_score=sum(step.raw for step in parts),
+            transform=ranker.settings.score_transform,
         )
         traced.append(
             TracedPath(
                 path,
                 weight=member.weight / len(model.rankers),
-                words=np.asarray(np.sum([step.words for step in counted], axis=0, dtype=np.float64)),
-                encoder=sum(step.encoder for step in counted),
-                bias=sum(step.bias for step in counted),
+                words=np.asarray(np.sum([step.words for step in parts], axis=0, dtype=np.float64)),
+                encoder=sum(step.encoder for step in parts),
+                bias=sum(step.bias for step in parts),
             )
         )
     return traced

@@ -154,6 +154,6 @@ def path_lines(path: Path, number: int, count: int) -> list[str]:
     lines = [f"  tree {number}: {path.transform} score {path.score:.4f}{reached}"]
     for node in path.nodes:
         below = ", ".join(map(str, node.labels))
-        worth = "" if path.transform == "identity" else f" -> {node.worth:.4f}"
+        worth = "" if node.worth == node.raw else f" -> {node.worth:.4f}"  # raw scores stay as they are
         lines.append(f"    level {node.level}: {node.raw:+.3f}{worth}, one of {node.siblings}: {below}")
     return lines

@@ -57,7 +57,6 @@ class FeatureMap:
     dense_weight: float = 1.0  # length of the rows of the dense half
     center: np.ndarray | None = None  # float32, subtracted from the dense half before it is scaled
     sees_words: bool = True  # False: the rankers use the dense half only
-    names: tuple[str, ...] = ()  # of the columns of a table that a model was trained on
 
     @property
     def reads_texts(self) -> bool:

@@ -23,6 +23,7 @@ from treetop.kernels.products import WIDTH, add_weights, find_weights, score_den
 from treetop.kernels.transforms import ADD, transform
 from treetop.kernels.weights import DocumentRows, SearchWeights, longest_row, weight_types
 
+level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
 start_types = (const(i8), const(i8), const(f4))
 result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
@@ -52,8 +53,8 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
     beam exceeds.
     """
     first_level, depth = levels
-    beam_width, top, stride, whole = widths
-    kind, power, combine = transforms
+    beam_widths, top, stride, whole = widths
+    kinds, powers, combines = transforms
     (allowed, visited), (out_nodes, out_scores) = marks, out
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
     nodes, scores, clusters = beam.nodes, beam.scores, beam.clusters
@@ -78,7 +79,8 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             beam.hit_x,
         )
         add_weights(np.int64(hits), beam, stride, weights)
-        width = top if last_level else beam_width
+        width = top if last_level else beam_widths[level]
+        kind, power, combine = kinds[level], powers[level], combines[level]
         count = 0
         for at in range(found):
             cluster = clusters[at]
@@ -104,7 +106,8 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
                 out_nodes[at], out_scores[at] = beam.best_nodes[at], beam.best_scores[at]
             return count, bound
         if count == width:  # others may have been dropped
-            worst = beam.best_scores[count - 1] if combine == ADD else np.float32(np.inf)
+            added = combines[depth - 1] == ADD
+            worst = beam.best_scores[count - 1] if added else np.float32(np.inf)
             bound = max(bound, worst)
         for at in range(count):
             nodes[at], scores[at] = beam.best_nodes[at], beam.best_scores[at]
@@ -114,7 +117,15 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
 
 @kernel(
     void(
-        *hybrid, i8, i8, *weight_types, *[i8] * 9, *limit_types, *start_types, *result_types, array(u1)
+        *hybrid,
+        i8,
+        i8,
+        *weight_types,
+        *level_types,
+        *limit_types,
+        *start_types,
+        *result_types,
+        array(u1),
     ),
     use=PREDICTION,
 )
@@ -136,13 +147,13 @@ def search(
     level_ptr,
     first_level,
     depth,
-    beam,
+    beams,
     top,
     whole,
     largest,
-    kind,
-    power,
-    combine,
+    kinds,
+    powers,
+    combines,
     allowed,
     parent_of,
     candidate_ptr,
@@ -163,8 +174,10 @@ def search(
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr`, relative to `first_row`, not empty) a document
     reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster. A search
-    begins at the root, or (`start_ptr`, likewise) at most `beam` nodes of `first_level` per document.
+    begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most as many per
+    document as the widest of `beams`. `beams`, `kinds`, `powers` and `combines` are by level.
     """
+    beam = beams.max()
     stride = (largest + WIDTH - 1) // WIDTH * WIDTH
     visited = np.zeros(parent_of.size if candidate_ptr.size else 0, np.int64)
     longest = longest_row(indptr, first_row, last_row)
@@ -174,8 +187,8 @@ def search(
     weights = SearchWeights(
         row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
     )
-    levels, transforms, marks = (first_level, depth), (kind, power, combine), (allowed, visited)
-    widths = (beam, top, stride, whole != 0)
+    levels, transforms, marks = (first_level, depth), (kinds, powers, combines), (allowed, visited)
+    widths = (beams, top, stride, whole != 0)
     for at_row in range(last_row - first_row):
         if cancel[0]:
             return

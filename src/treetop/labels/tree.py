@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
@@ -126,6 +127,19 @@ def balanced_tree(Z: Features, sizes: list[int], kmeans: KMeans) -> Tree:
         pointers.append(np.append(0, np.cumsum(parts)))
         groups = [cluster for siblings in clusters for cluster in siblings]
     return with_label_level(pointers, groups)
+
+
+def joined_tree(Z: Features, sizes: list[int], join: int, kmeans: KMeans) -> Tree:
+    """Build the HLT from bottom up: the clusters of labels, of which `join` neighbours form a node.
+
+    `sizes` are K[1] … K[D-1]. The clusters come from recursive balanced bisection, so neighbours are
+    similar. Unlike in `balanced_tree`, only the last node of a level has fewer children than others.
+    """
+    bottom = balanced_tree(Z, sizes[-1:], kmeans)
+    pointers = [np.array([0, sizes[0]])]
+    for size, below in pairwise(sizes):
+        pointers.append(np.append(np.arange(size) * join, below))
+    return Tree((*pointers, bottom.child_ptr[1]), bottom.label_of)
 
 
 def free_tree(Z: Features, branching: int, leaf: int, kmeans: KMeans) -> Tree:

@@ -32,7 +32,6 @@ class ModelFacts:
     asked: Mapping[str, Any]
     trees: int
     widths: tuple[int, int]
-    names: tuple[str, ...]  # of the columns of a table; often none
     words: str | None  # kind of the vectorizer
     storage: str
     label_type: str
@@ -60,7 +59,6 @@ class ModelFacts:
             asked=asked,
             trees=len(entry(config, "trees", list)),
             widths=(widths[0], widths[1]),
-            names=column_names_in(config, sum(widths)),
             words=None if words is False else chosen("text", words, (Tfidf.kind, PecosWords.kind)),
             storage=chosen("storage", config.get("storage", STORAGES[0]), STORAGES),
             label_type=chosen("label_type", config.get("label_type", "str"), LABEL_TYPES),
@@ -87,14 +85,6 @@ class EnsembleFacts:
         if not fine or len(weights) != members or not any(weights):
             raise TreetopError("weights must be one number of at least 0 per member, and not all 0")
         return cls(members, chosen("combine", config.get("combine"), COMBINE), tuple(weights))
-
-
-def column_names_in(config: Mapping[str, Any], count: int) -> tuple[str, ...]:
-    """Return the names of the columns that a model was trained on, if they had any."""
-    names: list[Any] = entry(config, "feature_names", list, [])
-    if names and (len(names) != count or not all(isinstance(name, str) for name in names)):
-        raise TreetopError(f"feature_names must be {count:,} strings, one per feature")
-    return tuple(names)
 
 
 def entry(config: Mapping[str, Any], name: str, kind: type[Value], default: Any = None) -> Value:

@@ -48,3 +48,7 @@ class FeatureNames:
         ends = self.arrays["text_ends"]
         start = int(ends[feature - 1]) if feature else 0
         return self.arrays["text"][start : int(ends[feature])].tobytes().decode("utf-8", "replace")
+
+    def listed(self) -> tuple[str, ...]:
+        """All names, in the order of the columns."""
+        return tuple(map(self.name_of, range(self.arrays["text_ends"].size)))

@@ -186,7 +186,7 @@ def read_feature_map(folder: Path, home: Path, facts: ModelFacts, threads: int) 
     """Read text features, encoder and center; the encoder is opened on first use, from `home`."""
     settings, words = facts.settings, read_vectoriser(folder / "tfidf.safetensors", facts, threads)
     if not isinstance(settings, TransformerSettings):
-        return FeatureMap(facts.widths, words, names=facts.names)
+        return FeatureMap(facts.widths, words)
     center = None
     if (path := folder / "center.safetensors").is_file():
         with reading(path):

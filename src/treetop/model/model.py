@@ -116,7 +116,8 @@ class Model:
         if ready is None or (texts is not None and self.reads_texts):
             assert texts is not None
             return self.feature_map.of_texts(texts, runtime, ready)
-        check_feature_names(ready, self.feature_map.names)
+        if self.feature_names is not None:
+            check_feature_names(ready, self.feature_names.listed())
         return self.checked(read_features_like(ready, self.widths))
 
     def checked(self, X: Features) -> Features:
@@ -193,7 +194,6 @@ class Model:
             "reads_texts": self.reads_texts,
             "needs_features": self.needs_features,
             "feature_widths": list(self.widths),
-            **({"feature_names": list(names)} if (names := self.feature_map.names) else {}),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
             "data": {

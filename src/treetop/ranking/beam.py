@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import search as kernel
-from treetop.ranking.scores import ScoreKind
+from treetop.ranking.scores import PathScore
 from treetop.ranking.weights import Weights
 from treetop.runtime import parallel
 
@@ -35,9 +35,9 @@ class SearchPlan(NamedTuple):
     """Target and limits of a search."""
 
     depth: int  # level of the nodes to return
-    beam: int  # nodes kept at each level above
+    beams: np.ndarray  # int64, nodes kept at levels 1 … depth; the last is not used
     top: int  # nodes to return per document
-    score: ScoreKind
+    score: PathScore
     allowed: np.ndarray = NO_MASK  # uint8 by node: whether it may be visited; empty: all may
     # Pointers by document, and the nodes of level `depth` to which its search is restricted: they are
     # all scored, whatever the beam. Empty: no restriction.
@@ -58,11 +58,11 @@ class SearchPlan(NamedTuple):
 
     def reaching_all(self) -> SearchPlan:
         """The plan with a beam that holds all candidates and all nodes to start from."""
-        beam = self.beam
+        beams = self.beams
         for pointers in (self.candidates[0], self.start.ptr):
             if pointers.size:
-                beam = max(beam, int(np.diff(pointers).max(initial=1)))
-        return self._replace(beam=beam)
+                beams = np.maximum(beams, int(np.diff(pointers).max(initial=1)))
+        return self._replace(beams=beams)
 
 
 class Nodes(NamedTuple):
@@ -118,13 +118,13 @@ def search_span(
         *weights.for_search,
         start.level,
         plan.depth,
-        plan.beam,
+        plan.beams,
         plan.top,
         plan.whole,
         weights.largest,
-        score.kind,
-        score.power,
-        score.combine,
+        score.kinds,
+        score.powers,
+        score.combines,
         plan.allowed,
         weights.parent_of,
         *plan.candidates,

@@ -9,7 +9,7 @@ import numpy as np
 from treetop.features.hybrid import Features
 from treetop.kernels import lookup, transforms
 from treetop.ranking.beam import SearchPlan, beam_search
-from treetop.ranking.ranker import Ranker
+from treetop.ranking.ranker import Ranker, score_of_levels
 from treetop.ranking.scores import ScoreKind, score_kind
 from treetop.ranking.weights import Weights
 
@@ -34,16 +34,23 @@ def path_to(ranker: Ranker, X: Features, label: int) -> list[Step]:
     for level in range(ranker.tree.depth, 0, -1):
         nodes.append((level, node))
         node = int(np.searchsorted(ranker.tree.child_ptr[level - 1], node, side="right")) - 1
-    kind = score_kind(ranker.settings.score_transform)
-    return [step_at(ranker, X, level, node, kind) for level, node in reversed(nodes)]
+    kinds = kinds_of(ranker)
+    return [step_at(ranker, X, level, node, kinds[level - 1]) for level, node in reversed(nodes)]
+
+
+def kinds_of(ranker: Ranker) -> list[ScoreKind]:
+    """Return the score transform of each level."""
+    return [score_kind(at.score_transform) for at in ranker.settings.by_level(ranker.tree.depth)]
 
 
 def beams_of(ranker: Ranker, X: Features) -> list[set[int]]:
     """Return the nodes that beam search keeps at each level above the labels, numbered by level."""
-    kind, beam = score_kind(ranker.settings.score_transform), ranker.settings.beam
-    beams = []
-    for level in range(1, ranker.tree.depth):
-        best = beam_search(ranker.weights, X, SearchPlan(level, beam, beam, kind), threads=1)
+    beams, depth = [], ranker.tree.depth
+    for level in range(1, depth):
+        score = score_of_levels(ranker.settings, level, depth)
+        widths = ranker.beams[:level]
+        plan = SearchPlan(level, widths, int(widths[-1]), score)
+        best = beam_search(ranker.weights, X, plan, threads=1)
         before = sum(ranker.tree.sizes[: level - 1])
         beams.append({int(node) - before for node in best.nodes[0, : best.counts[0]]})
     return beams
@@ -92,8 +99,13 @@ def worth_of(raw: float, kind: ScoreKind) -> float:
 
 def score_of(steps: list[Step], ranker: Ranker) -> float:
     """Return the score that beam search gives to the label if it reaches it."""
-    kind = score_kind(ranker.settings.score_transform)
-    worths = [step.worth for step in steps]
-    if kind.combine == transforms.LAST:
-        return worths[-1]
-    return float(np.prod(worths)) if kind.exponentiate else float(np.sum(worths))
+    worths = [step.worth for step in counted(steps, ranker)]
+    if ranker.score.exponentiate:
+        return float(np.prod(worths))
+    return float(np.sum(worths))
+
+
+def counted(steps: list[Step], ranker: Ranker) -> list[Step]:
+    """Return the steps whose scores make up that of the label: its own alone, if it is raw."""
+    raw = ranker.score.combines[-1] == transforms.LAST
+    return steps[-1:] if raw else steps

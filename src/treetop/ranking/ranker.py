@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,7 @@ from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
 from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
 from treetop.ranking.checking import check_weights
-from treetop.ranking.scores import score_kind
+from treetop.ranking.scores import PathScore, path_score
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
 from treetop.runtime.arrays import part, prefixed
@@ -51,6 +52,7 @@ class Ranker:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "settings", auto.for_depth(self.settings, self.tree.depth))
+        _ = self.score, self.beams  # raise if their values by level do not fit the tree
 
     def predict(
         self,
@@ -72,6 +74,16 @@ class Ranker:
         label_numbers = self.tree.label_of[np.maximum(best.nodes - self.first_leaf, 0)]
         return to_csr(best._replace(nodes=label_numbers), self.labels)
 
+    @cached_property
+    def score(self) -> PathScore:
+        """The score transforms of the levels."""
+        return score_of_levels(self.settings, self.tree.depth, self.tree.depth)
+
+    @cached_property
+    def beams(self) -> np.ndarray:
+        """The beam width of prediction (int64) at levels 1 … D; that of the labels is not used."""
+        return beams_of_levels(self.settings, self.tree.depth, self.tree.depth)
+
     @property
     def labels(self) -> int:
         """L, the number of labels."""
@@ -89,10 +101,10 @@ class Ranker:
         candidates: sp.csr_matrix | None = None,
     ) -> SearchPlan:
         """The search for all labels below the final beam; arguments as in `predict`."""
-        score = score_kind(self.settings.score_transform)
         # A wider beam than all nodes of a level holds no more of them, but takes memory.
-        beam = min(beam or self.settings.beam, max(self.tree.sizes[:-1], default=0) + 1)
-        plan = SearchPlan(self.tree.depth, beam, self.labels, score)
+        beams = np.full(self.tree.depth, beam, np.int64) if beam else self.beams
+        beams = np.minimum(beams, max(self.tree.sizes[:-1], default=0) + 1)
+        plan = SearchPlan(self.tree.depth, beams, self.labels, self.score)
         if allowed_labels is not None:
             plan = plan._replace(allowed=self._allowed_nodes(self.leaves_of(allowed_labels)))
         if candidates is not None:
@@ -109,7 +121,8 @@ class Ranker:
         pointers = plan.candidates[0]
         if pointers.size:
             return int(np.diff(pointers).max(initial=0))
-        return min(plan.beam * self.weights.largest, self.labels)
+        final = int(plan.beams[max(0, plan.depth - 2)])
+        return min(final * self.weights.largest, self.labels)
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of tree and weights by name, for a file."""
@@ -168,13 +181,14 @@ def train_ranker(
     relevance = all_levels(Y, tree, settings.cost_sensitive)
     clusters: list[ClusterWeights] = []
     M = all_below_root(X.rows)
+    by_level = settings.by_level(tree.depth)
     for level, R in enumerate(relevance, start=1):
         solved = solve_level(
             X,
             R,
             M,
             tree.child_ptr[level - 1],
-            settings,
+            by_level[level - 1],
             seed=seed + level,
             threads=threads,
             report=report or Reporter(),
@@ -185,10 +199,10 @@ def train_ranker(
             solved = with_share(solved, tree, head, settings.head_share)
         clusters += solved
         if level < tree.depth:
-            P = None
-            if settings.shortlist != "true":
+            P, source = None, by_level[level].shortlist  # that of the next level
+            if source != "true":
                 P = predicted_nodes(clusters, X, tree, level, settings, threads=threads)
-            M = shortlist(P, None if settings.shortlist == "beam" else R)
+            M = shortlist(P, None if source == "beam" else R)
     return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1], threads), settings)
 
 
@@ -208,8 +222,9 @@ def predicted_nodes(
     search starts there, and `clusters` are the weights of `level` alone.
     """
     offset = sum(tree.sizes[: level - 1])
-    score = score_kind(auto.for_depth(settings, tree.depth).score_transform)
-    plan = SearchPlan(level, beam=settings.beam, top=settings.beam, score=score)
+    score = score_of_levels(auto.for_depth(settings, tree.depth), level, tree.depth)
+    beams = beams_of_levels(settings, level, tree.depth)
+    plan = SearchPlan(level, beams, top=int(beams[-1]), score=score)
     if above is not None:
         first = offset - tree.sizes[level - 2]
         worth = np.log(np.maximum(above.data, 1e-30)) if score.exponentiate else above.data
@@ -226,6 +241,16 @@ def predicted_nodes(
     predicted = to_csr(Nodes(best.nodes - offset, best.scores, best.counts), tree.sizes[level - 1])
     predicted.sort_indices()
     return predicted
+
+
+def score_of_levels(settings: RankerSettings, levels: int, depth: int) -> PathScore:
+    """Return the score transforms of levels 1 … `levels` of a tree of depth `depth`."""
+    return path_score(tuple(at.score_transform for at in settings.by_level(depth)[:levels]))
+
+
+def beams_of_levels(settings: RankerSettings, levels: int, depth: int) -> np.ndarray:
+    """Return the beam widths, int64, of levels 1 … `levels` of a tree of depth `depth`."""
+    return np.array([at.beam for at in settings.by_level(depth)[:levels]], np.int64)
 
 
 def without_weights(tree: Tree, level: int, dense_columns: int) -> list[ClusterWeights]:

@@ -6,6 +6,7 @@ Beam search adds logarithms; transforms that multiply are exponentiated at the e
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,9 +24,36 @@ class ScoreKind(NamedTuple):
     combine: int
     exponentiate: bool
 
+
+class PathScore(NamedTuple):
+    """The score transforms of levels 1, 2, …, in the form that the kernel expects."""
+
+    kinds: np.ndarray  # int64, by level
+    powers: np.ndarray
+    combines: np.ndarray
+    exponentiate: bool  # of the last level
+
     def final(self, scores: np.ndarray) -> np.ndarray:
         """Convert the sums of the search to final scores."""
         return np.exp(scores) if self.exponentiate else scores
+
+
+@lru_cache(maxsize=1024)
+def path_score(names: tuple[str, ...]) -> PathScore:
+    """Look up the score transforms of levels 1, 2, … by name.
+
+    A level of ``identity`` forgets the levels above, so those below it must be raw too. The others all
+    multiply, or all add logarithms.
+    """
+    levels = [score_kind(name) for name in names]
+    summed = [kind for kind in levels if kind.combine == transforms.ADD]
+    if levels[: len(summed)] != summed or len({kind.exponentiate for kind in summed}) > 1:
+        raise TreetopError(
+            f"score_transform {'/'.join(names)!r}: only the last levels may be identity, and the "
+            "others must all be logarithms (log-), or none"
+        )
+    kinds, powers, combines = (np.array([kind[part] for kind in levels], np.int64) for part in range(3))
+    return PathScore(kinds, powers, combines, levels[-1].exponentiate)
 
 
 def score_kind(name: str) -> ScoreKind:

@@ -60,10 +60,11 @@ def costs(R: sp.csr_matrix, settings: RankerSettings) -> tuple[sp.csc_matrix, fl
     C = 1/(2λ). R̂ is R with rows that sum to 1 for positives, and α for negatives. Without
     cost-sensitive learning, the weight of a positive is its relevance.
     """
-    C = 1.0 / (2.0 * settings.lambda_)
-    by_node = sp.csc_matrix(positive_weights(R, settings.cost_sensitive) * C, dtype=np.float32)
+    C = 1.0 / (2.0 * float(settings.lambda_))
+    normalized = settings.cost_sensitive and settings.relevance_norm == "l1"
+    by_node = sp.csc_matrix(positive_weights(R, normalized) * C, dtype=np.float32)
     by_node.sort_indices()
-    return by_node, C * settings.alpha
+    return by_node, C * float(settings.alpha)
 
 
 def plan(
@@ -126,7 +127,7 @@ class LevelProblem(NamedTuple):
             self.positives.indices,
             self.positives.data,
             self.negative_cost,
-            settings.bias or 0.0,
+            float(settings.bias or 0.0),
             LOSSES[settings.loss],
             settings.passes,
             settings.tolerance,

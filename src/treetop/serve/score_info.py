@@ -27,7 +27,7 @@ def score_info(model: Predictor) -> dict[str, Any]:
         largest = float(LISTED) if how == LINEAR_RANK else 1.0
         meaning = COMBINED[how].replace("scores", "raw scores") if raw else COMBINED[how]
         return info("score", 0.0, largest, f"{meaning} Not a calibrated probability.")
-    transforms = sorted(set(transforms_of(model)))
+    transforms = sorted(set(transforms_of(model)))  # of the labels' level
     names = " and ".join(transforms)
     if transforms == ["identity"]:
         return info("raw score", None, None, "The raw score of the linear ranker, unbounded.")
@@ -51,4 +51,4 @@ def transforms_of(model: Predictor) -> Iterator[str]:
             yield from transforms_of(member)
     else:
         for ranker in cast(Model, model).rankers:
-            yield ranker.settings.score_transform
+            yield ranker.settings.at(ranker.tree.depth, ranker.tree.depth).score_transform

@@ -13,7 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.settings.notation import parse_budget, parse_first_tree, tree_sizes, written_tree
+from treetop.settings.notation import (
+    at_level,
+    parse_budget,
+    parse_first_tree,
+    parse_tree,
+    parse_warmup,
+    tree_sizes,
+    written_tree,
+)
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
@@ -116,7 +124,7 @@ def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
         sizes = [round(labels ** (level / depth)) for level in range(1, depth)]
     else:
         written = parse_first_tree(spec)
-        sizes = list(written.sizes)
+        sizes = list(written.sizes) if written.pecos is None else written.pecos.sizes(labels)
         with_labels = written.with_labels
         if not with_labels and sizes and sizes[-1] == labels:
             sizes, with_labels = sizes[:-1], True
@@ -132,22 +140,28 @@ def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
 
 
 def check_levels(settings: LinearSettings, labels: int) -> None:
-    """Raise unless the levels of all trees and the parts of `budget` fit this number of labels.
+    """Raise unless the levels of all trees and all values by level fit this number of labels.
 
     Called before any work starts: the refined trees are built after all fine-tuning.
     """
-    refined_sizes(settings, labels)
+    sizes = refined_sizes(settings, labels)
+    if sizes is not None:
+        settings.ranker().by_level(len(sizes) + 1)
     if isinstance(settings, TransformerSettings) and settings.fine_tune:
         _, levels = first_sizes(settings.first_tree, labels, settings.largest_level)
-        steps_by_level(settings.budget, levels, documents=1, batch=1)
+        steps = steps_by_level(settings.budget, levels, documents=1, batch=1)
+        warmup_steps(settings.warmup, steps)
+        at_level("tune_beam", settings.tune_beam, levels, levels)
 
 
 def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list[int]:
     """Return the number of steps of levels 1 … `levels`; a single figure is divided among them."""
-    figures, unit = parse_budget(budget)
+    figures, unit, repeated = parse_budget(budget)
+    if repeated:
+        figures = (figures + figures[-1:] * levels)[:levels]
     batch = min(batch, documents)  # as in `Batches`
     steps_per_unit = {"steps": 1.0, "samples": 1 / batch, "epochs": documents / batch}[unit]
-    if len(figures) == 1:
+    if len(figures) == 1 and levels > 1:
         shares = [STEPS_GROWTH**level for level in range(levels)]
         figures = [figures[0] * share / sum(shares) for share in shares]
     if len(figures) != levels:
@@ -155,7 +169,22 @@ def steps_by_level(budget: str, levels: int, documents: int, batch: int) -> list
             f"budget {budget!r} has {len(figures)} parts, but {levels} levels are fine-tuned: "
             "give one figure per level, or one in total"
         )
-    return [max(1, round(figure * steps_per_unit)) for figure in figures]
+    steps = [max(1, round(figure * steps_per_unit)) for figure in figures]
+    if unit == "steps":  # a total is kept exactly
+        steps[-1] = max(1, steps[-1] + round(sum(figures)) - sum(steps))
+    return steps
+
+
+def warmup_steps(warmup: float | str, steps: Sequence[int]) -> list[int]:
+    """Return the number of steps in which the learning rate rises, for each fine-tuned level."""
+    figures, unit = parse_warmup(warmup)
+    listed = [
+        float(at_level("warmup", "/".join(figures), level, len(steps)))
+        for level in range(1, len(steps) + 1)
+    ]
+    if unit == "steps":
+        return [max(1, round(figure)) for figure in listed]
+    return [max(1, round(figure * own)) for figure, own in zip(listed, steps, strict=True)]
 
 
 def learning_rates(rate: float | None, head_rate: float | None, width: int) -> tuple[float, float]:
@@ -179,7 +208,8 @@ def for_depth(settings: RankerSettings, depth: int) -> RankerSettings:
 def as_trained(settings: Kind, ranker: RankerSettings, levels: Sequence[int]) -> Kind:
     """Record in the settings what was resolved for the refined trees, of these level sizes."""
     tree = settings.tree
-    if tree == "auto" and (settings.balanced or len(levels) == 1):
+    open_sizes = tree == "auto" and (settings.balanced or len(levels) == 1)
+    if open_sizes or parse_tree(tree).pecos is not None:
         tree = written_tree(levels)
     return replace(settings, tree=tree, bias=ranker.bias, score_transform=ranker.score_transform)
 
@@ -187,5 +217,7 @@ def as_trained(settings: Kind, ranker: RankerSettings, levels: Sequence[int]) ->
 def as_tuned(settings: TransformerSettings, width: int, levels: Sequence[int]) -> TransformerSettings:
     """Record in the settings what was resolved for fine-tuning on a tree of these level sizes."""
     rate, head_rate = learning_rates(settings.learning_rate, settings.head_learning_rate, width)
-    first = written_tree(levels) if settings.first_tree == "auto" else settings.first_tree
+    first = settings.first_tree
+    if first == "auto" or parse_first_tree(first).pecos is not None:
+        first = written_tree(levels)
     return replace(settings, learning_rate=rate, head_learning_rate=head_rate, first_tree=first)

@@ -30,16 +30,17 @@ class LinearKeywords(TypedDict, total=False):
     tree_passes: int
     trees: int
     loss: str
-    lambda_: float | None
-    alpha: float | None
+    lambda_: float | str | None
+    alpha: float | str | None
     cost_sensitive: bool | None
-    bias: float | None
+    relevance_norm: str
+    bias: float | str | None
     passes: int
     tolerance: float
     prune_below: float
     max_weights: int | None
     shortlist: str
-    beam: int
+    beam: int | str
     score_transform: str
     keep_documents: bool
     seed: int
@@ -64,19 +65,33 @@ class TransformerKeywords(LinearKeywords, total=False):
     batch: int
     learning_rate: float | None
     head_learning_rate: float | None
-    warmup: float
+    warmup: float | str
     weight_decay: float
     clip: float
+    clip_separately: bool
     dropout: float
     tune_loss: str
     tune_lambda: float
     tune_alpha: float
     tune_cost_sensitive: bool
+    tune_weighting: str
     tune_shortlist: str
-    tune_beam: int
-    matcher_passes: int
+    tune_beam: int | str
     bootstrap: bool
     bootstrap_first: bool
+    bootstrap_weighting: str | None
+    bootstrap_lambda: float | None
+    bootstrap_alpha: float | None
+    bootstrap_passes: int | None
+    bootstrap_tolerance: float | None
+    matcher_passes: int
+    matcher_tolerance: float | None
+    matcher_lambda: float | None
+    matcher_alpha: float | None
+    matcher_cost_sensitive: bool | None
+    matcher_bias: float | None
+    matcher_prune_below: float | None
+    matcher_score_transform: str | None
     validation: float
     validate_every: float
     patience: int

@@ -102,7 +102,7 @@ def check_shares(settings: LinearSettings) -> None:
         raise TreetopError("max_df is 0, which drops every n-gram: 1.0 keeps all")
     if not isinstance(settings, TransformerSettings) or not settings.fine_tune:
         return
-    if sum(parse_budget(settings.budget)[0]) == 0:
+    if sum(parse_budget(settings.budget).figures) == 0:
         raise TreetopError(
             f"budget is {settings.budget!r}: it must be above 0; "
             "fine_tune=false keeps the encoder frozen"

@@ -12,12 +12,13 @@ from treetop.features.hybrid import Features
 from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
-from treetop.labels.tree import Tree, balanced_tree, flat, free_tree
+from treetop.labels.tree import Tree, balanced_tree, flat, free_tree, joined_tree
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime, parallel
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
+from treetop.settings.notation import LevelSizes, parse_tree
 from treetop.settings.schema import LinearSettings
 
 # Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
@@ -100,4 +101,11 @@ def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -
     kmeans = KMeans(settings.tree_passes, seed, threads, settings.tree_features)
     if sizes is None:
         return free_tree(Z, settings.branching, settings.leaf, kmeans)
+    return sized_tree(Z, sizes, parse_tree(settings.tree), kmeans)
+
+
+def sized_tree(Z: Features, sizes: list[int], written: LevelSizes, kmeans: KMeans) -> Tree:
+    """Build a tree of these sizes K[1] … K[D-1], from top down or, as PECOS does, from bottom up."""
+    if written.pecos is not None and sizes:
+        return joined_tree(Z, sizes, written.pecos.nr_splits, kmeans)
     return balanced_tree(Z, sizes, kmeans)

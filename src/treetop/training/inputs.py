@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.given import parts_of, read_features
+from treetop.features.given import feature_names, parts_of, read_features
 from treetop.features.hybrid import Features
 from treetop.labels.given import check_names_in, given_labels
 from treetop.labels.types import check_names, name_array, plain_label
@@ -68,10 +68,14 @@ def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
 
 
 def read_feature_names(names: Iterable[Any] | None, documents: Any) -> FeatureNames | None:
-    """Return the names of the columns of the features of documents; None without names."""
+    """Return the names of the columns of the features of documents; None without names.
+
+    Those of a table are the names of its columns.
+    """
+    _, ready = parts_of(documents)
+    names = feature_names(ready) or None if names is None else names
     if names is None:
         return None
-    _, ready = parts_of(documents)
     if ready is None:
         raise TreetopError(
             "feature_names= names the columns of a matrix of features, but there are texts alone: "

@@ -16,17 +16,18 @@ from treetop.features.hybrid import Features, features
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
 from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
-from treetop.labels.tree import Tree, balanced_tree
+from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, csr_from_arrays, csr_to_arrays, part, prefixed
 from treetop.settings import auto
 from treetop.settings.declared import declared
+from treetop.settings.notation import parse_first_tree
 from treetop.settings.parts import MATCHER, RANKER
 from treetop.settings.schema import TransformerSettings
 from treetop.training.documents import TrainingDocuments
-from treetop.training.forest import label_features, train_forest
+from treetop.training.forest import label_features, sized_tree, train_forest
 from treetop.training.inputs import check_rows
 from treetop.training.opening import Opening, Tokens, encoder_files
 from treetop.training.run import Run, Stage
@@ -45,17 +46,35 @@ TUNING = (
     "warmup",
     "weight_decay",
     "clip",
+    "clip_separately",
     "dropout",
     "tune_loss",
+    "tune_weighting",
     "tune_lambda",
     "tune_alpha",
     "tune_cost_sensitive",
     "tune_shortlist",
     "bootstrap",
     "bootstrap_first",
+    "bootstrap_weighting",
+    "bootstrap_lambda",
+    "bootstrap_alpha",
+    "bootstrap_passes",
+    "bootstrap_tolerance",
     "validate_every",
     "patience",
     "seed",
+)
+BEAMS = (
+    "tune_beam",
+    "matcher_passes",
+    "matcher_tolerance",
+    "matcher_lambda",
+    "matcher_alpha",
+    "matcher_cost_sensitive",
+    "matcher_bias",
+    "matcher_prune_below",
+    "matcher_score_transform",
 )
 REFINED_TREE = ("tree", "flat_labels", "branching", "leaf", "balanced", "trees")
 
@@ -67,7 +86,7 @@ EMBEDDING = Stage("embedding", ENCODER, ("data",))
 def tuning_settings(settings: TransformerSettings) -> tuple[str, ...]:
     """Return the settings that fine-tuning reads: those of rankers only if it predicts P."""
     if settings.tune_shortlist == "beam":
-        return (*ENCODER, *TUNING, *MATCHER, *FEATURE_MAP, "tune_beam", "matcher_passes")
+        return (*ENCODER, *TUNING, *MATCHER, *FEATURE_MAP, *BEAMS)
     return (*ENCODER, *TUNING, "passes", "tolerance")
 
 
@@ -116,16 +135,20 @@ class Training:
             self.settings.first_tree, data.Y.shape[1], self.settings.largest_level
         )
 
+        written = parse_first_tree(self.settings.first_tree)
+
         def make(settings: TransformerSettings) -> Arrays:
             self.runtime.reporter.step("preliminary tree")
             threads = self.runtime.thread_count
             X = Features(tfidf, np.zeros((tfidf.shape[0], 0), np.float32))
             Z = label_features(X, data.Y, data.weights, settings, threads)
             kmeans = KMeans(settings.tree_passes, settings.seed, threads, settings.tree_features)
-            return balanced_tree(Z, sizes, kmeans).arrays()
+            return sized_tree(Z, sizes, written, kmeans).arrays()
 
         with self.opening.meanwhile():
-            arrays = self.run.stage(PRELIMINARY_TREE, self.settings, make, sizes=sizes)
+            arrays = self.run.stage(
+                PRELIMINARY_TREE, self.settings, make, sizes=sizes, pecos=written.pecos
+            )
         return Tree.from_arrays(arrays), levels
 
     def encoder_and_tokens(self, data: TrainingDocuments) -> tuple[TextEncoder, Tokens | None]:

@@ -55,13 +55,14 @@ def test_poolings_by_hand(tmp_path):
     ids = torch.tensor([[1, 5, 2, 0, 0], [1, 6, 7, 8, 2]])
     mask = (ids != 0).long()
     pooled = {}
-    for pooling in ("mean", "cls", "last", "pooler"):
+    for pooling in ("mean", "cls", "last", "pooler", "summary"):
         encoder = Encoder(folder, pooling).eval()
         with torch.inference_mode():
             output = encoder.model(input_ids=ids, attention_mask=mask)
             pooled[pooling] = encoder(ids, mask), encoder(ids[1:], None)
     tokens = output.last_hidden_state
     torch.testing.assert_close(pooled["cls"][0], tokens[:, 0])
+    torch.testing.assert_close(pooled["summary"][0], torch.tanh(pooled["last"][0]))
     torch.testing.assert_close(pooled["last"][0], torch.stack([tokens[0, 2], tokens[1, 4]]))
     torch.testing.assert_close(
         pooled["mean"][0], torch.stack([tokens[0, :3].mean(0), tokens[1].mean(0)])
@@ -69,6 +70,20 @@ def test_poolings_by_hand(tmp_path):
     torch.testing.assert_close(pooled["pooler"][0], output.pooler_output)
     for with_mask, without in pooled.values():
         torch.testing.assert_close(with_mask[1:], without, atol=1e-5, rtol=1e-4)
+
+
+def test_the_summary_pooling_is_that_of_xlnets_sequence_summary(tmp_path):
+    """PECOS pads on the left, has segments (<cls> is 2, padding 3), then tanh of the last."""
+    encoder = Encoder(save_encoder(tmp_path, "xlnet"), "summary").eval()
+    ids = torch.tensor([[5, 6, 2, 0, 0], [6, 7, 8, 9, 2]])
+    mask = torch.tensor([[1, 1, 1, 0, 0], [1, 1, 1, 1, 1]])
+    left = torch.tensor([[0, 0, 5, 6, 2], [6, 7, 8, 9, 2]])
+    segments = torch.tensor([[3, 3, 0, 0, 2], [0, 0, 0, 0, 2]])
+    with torch.inference_mode():
+        output = encoder.model(left, attention_mask=mask.flip(1), token_type_ids=segments)
+        expected = torch.tanh(output.last_hidden_state[:, -1])
+        torch.testing.assert_close(encoder(ids, mask), expected, atol=1e-6, rtol=1e-5)
+        torch.testing.assert_close(encoder(ids[1:], None), expected[1:], atol=1e-6, rtol=1e-5)
 
 
 def test_default_poolings(tmp_path):

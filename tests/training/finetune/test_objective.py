@@ -149,10 +149,10 @@ def test_batches_contain_every_document_once_per_epoch(rng):
 
 
 def test_the_linear_learning_rate_schedule():
-    rates = [rate_at(step, 100, 0.1) for step in range(100)]
+    rates = [rate_at(step, 100, 10) for step in range(100)]
     np.testing.assert_allclose(rates[:10], np.arange(1, 11) / 11)  # 0 is before the first step
     np.testing.assert_allclose(rates[10:], np.arange(90, 0, -1) / 91)  # and after the last one
-    assert rate_at(0, 1, 0.1) == 0.5
+    assert rate_at(0, 1, 1) == 0.5
 
 
 @pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])

@@ -13,6 +13,7 @@ from tests.tiny import documents, save_encoder  # noqa: E402
 from treetop.features.encoders.transformer import Encoder  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
+from treetop.settings.auto import warmup_steps  # noqa: E402
 from treetop.settings.schema import TransformerSettings  # noqa: E402
 from treetop.training.finetune import step as step_module  # noqa: E402
 from treetop.training.finetune.batches import Batches  # noqa: E402
@@ -23,6 +24,7 @@ from treetop.training.finetune.runlog import VALIDATION, RunLog  # noqa: E402
 from treetop.training.finetune.state import from_arrays, to_arrays  # noqa: E402
 from treetop.training.finetune.targets import Targets  # noqa: E402
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer  # noqa: E402
+from treetop.training.finetune.weighting import weighting_of  # noqa: E402
 from treetop.training.run import Run, Stage  # noqa: E402
 
 STEPS = 6
@@ -51,7 +53,10 @@ def make(source):
         targets = Targets(relevance, None, np.array([0, 5]), None, learning.device)
         head = Head(5, encoder.width, settings.dropout).to(learning.device)
         lengths = encoder.tokens(documents(32)[0]).lengths
-        task = LevelTask(1, targets, Batches(lengths, settings.batch, 3), STEPS)
+        weighting = weighting_of(settings, settings.tune_weighting)
+        batches = Batches(lengths, settings.batch, 3)
+        (rising,) = warmup_steps(settings.warmup, [STEPS])
+        task = LevelTask(1, targets, batches, STEPS, rising, weighting)
         return LevelTrainer(learning, head, task, settings, reporter or Reporter())
 
     return make

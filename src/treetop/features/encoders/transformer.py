@@ -67,18 +67,24 @@ class Encoder(nn.Module):
 
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors (float32, rows x width) of padded ids; `mask` is 1 at tokens, None if all are."""
-        output = (model or self.model)(input_ids=ids, attention_mask=mask)
+        segments = {}
+        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
+            segments["token_type_ids"] = xlnet_segments(ids, mask)
+        output = (model or self.model)(input_ids=ids, attention_mask=mask, **segments)
         tokens: Tensor = output[0]
         if self.pooling == "pooler":
             pooled: Tensor = output.pooler_output
             return pooled.float()
         if self.pooling == "cls":
             return tokens[:, 0].float()
+        if self.pooling in ("last", "summary"):
+            last = tokens[:, -1]
+            if mask is not None:
+                last = tokens[torch.arange(len(tokens), device=tokens.device), mask.sum(1) - 1]
+            return torch.tanh(last.float()) if self.pooling == "summary" else last.float()
         if mask is None:
-            return tokens[:, -1].float() if self.pooling == "last" else tokens.float().mean(1)
+            return tokens.float().mean(1)
         counts = mask.sum(1)
-        if self.pooling == "last":
-            return tokens[torch.arange(len(tokens), device=tokens.device), counts - 1].float()
         weights = (mask / counts[:, None]).to(tokens.dtype)
         return torch.bmm(weights[:, None], tokens)[:, 0].float()
 
@@ -197,6 +203,14 @@ class Encoder(nn.Module):
             set_truncation(self.tokenizer, self.max_length)  # whatever it has tokenized before
             self.tokenizer.save_pretrained(folder)
         write_pooling(folder, self.pooling, self.width)
+
+
+def xlnet_segments(ids: Tensor, mask: Tensor | None) -> Tensor:
+    """The segments that XLNet's tokenizer gives a text: 0, and 2 for the last token, <cls>."""
+    last = (
+        torch.full_like(ids[:, :1], ids.shape[1] - 1) if mask is None else mask.sum(1, keepdim=True) - 1
+    )
+    return torch.zeros_like(ids).scatter_(1, last, 2)
 
 
 def longest_input(tokenizer: Any, model: Any) -> int:

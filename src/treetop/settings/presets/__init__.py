@@ -44,6 +44,11 @@ def read_preset(name: str) -> dict[str, Any]:
         )
     try:
         preset: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        if "train_params" in preset:
+            raise TreetopError(
+                f"{path}: a params.json of PECOS: convert it first, "
+                "by treetop import-pecos FILE -o PRESET.json"
+            )
         _ = preset["model"], dict(preset["settings"])
     except (ValueError, KeyError, TypeError) as error:
         raise TreetopError(f"{path}: not a preset: it must have model and settings ({error})") from None
@@ -71,4 +76,10 @@ def ensemble_of(name: str) -> tuple[list[dict[str, Any]], str]:
     ensemble = read_preset(name).get("ensemble")
     if ensemble is None:
         raise TreetopError(f"preset {name!r} names no ensemble: specify its members with --member")
-    return [renamed(member) for member in ensemble["members"]], ensemble["combine"]
+    return [member_settings(member) for member in ensemble["members"]], ensemble["combine"]
+
+
+def member_settings(member: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a member: those of the preset that it is ``like``, and its own."""
+    own = {name: value for name, value in member.items() if name != "like"}
+    return {**(settings_of(member["like"]) if "like" in member else {}), **renamed(own)}

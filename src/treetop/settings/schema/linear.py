@@ -6,13 +6,22 @@ from dataclasses import dataclass
 from functools import partial
 
 from treetop.fields import documented
-from treetop.settings.notation import Ngrams, parse_tree, parse_views
+from treetop.settings.notation import (
+    Ngrams,
+    names_by_level,
+    numbers_by_level,
+    parse_tree,
+    parse_views,
+)
 from treetop.settings.parts import RANKER, Analyser, RankerSettings
 
 text = partial(documented, section="Text features")
 label_tree = partial(documented, section="Label tree")
 ranker = partial(
-    documented, section="Linear rankers: minimize ½‖w‖² + Σ C·R̂·loss with C = 1/(2 lambda_)"
+    documented,
+    section="Linear rankers: minimize ½‖w‖² + Σ C·R̂·loss with C = 1/(2 lambda_). "
+    "lambda_, alpha, bias, shortlist, beam and score_transform take one value, or one per level "
+    "such as 0.5/0.5/0.25 (the labels last; beam without them), or true/.../both to repeat the first",
 )
 general = partial(documented, section="General")
 
@@ -129,7 +138,7 @@ class LinearSettings:
         "Loss of the rankers: squared-hinge, hinge or logistic.",
         choices=("squared-hinge", "hinge", "logistic"),
     )
-    lambda_: float | None = ranker(
+    lambda_: float | str | None = ranker(
         None,
         "Strength of the L2 regularization, λ in the paper. A larger value makes smaller models that "
         "overfit less. By default, 0.35 divided by the mean number of labels per document if "
@@ -137,24 +146,33 @@ class LinearSettings:
         above=0,
         at_least=LEAST_FACTOR,
         below=LARGEST_FACTOR,
+        by_level=numbers_by_level("lambda_", float),
     )
-    alpha: float | None = ranker(
+    alpha: float | str | None = ranker(
         None,
         "Weight of negative examples, α in the paper. By default, 0.3 if cost-sensitive, otherwise 1.",
         above=0,
         at_least=LEAST_FACTOR,
         below=LARGEST_FACTOR,
+        by_level=numbers_by_level("alpha", float),
     )
     cost_sensitive: bool | None = ranker(
         None,
         "Weight the positive labels of each document so that they sum to 1, R̂ in the paper. By "
         "default, enabled unless a few documents have most of the labels.",
     )
-    bias: float | None = ranker(
+    relevance_norm: str = ranker(
+        "l1",
+        "With cost_sensitive, how the relevances of a document's positive labels are normalized: l1 "
+        "divides them by their sum, as in the paper; none keeps the counts, as PECOS's no-norm does.",
+        choices=("l1", "none"),
+    )
+    bias: float | str | None = ranker(
         None,
         "Value of a constant feature that acts as the intercept; 0 disables it. By default, 1 for a "
         "flat tree and 0 otherwise.",
         at_least=0,
+        by_level=numbers_by_level("bias", float),
     )
     passes: int = ranker(
         20,
@@ -182,18 +200,21 @@ class LinearSettings:
         "Where negative examples come from: true (siblings of the positive labels), beam (labels that "
         "beam search reaches), or both, as in the paper. beam and both take longer to train.",
         choices=("true", "beam", "both"),
+        by_level=names_by_level("shortlist"),
     )
-    beam: int = ranker(
+    beam: int | str = ranker(
         10,
-        "Beam width of prediction: the number of nodes kept per level. A larger value finds slightly "
-        "more and takes longer; it can also be changed in predict.",
+        "Beam width of prediction: the number of nodes kept per level above the labels. A larger value "
+        "finds slightly more and takes longer; it can also be changed in predict.",
         at_least=1,
+        by_level=numbers_by_level("beam", int),
     )
     score_transform: str = ranker(
         "auto",
         "Function that maps a ranker's raw score to its factor of the label's score. By default "
         "(auto), l3-ordered, or sigmoid for a flat tree.",
         choices=SCORE_TRANSFORMS,
+        by_level=names_by_level("score_transform"),
     )
     keep_documents: bool = general(
         False,

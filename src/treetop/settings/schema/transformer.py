@@ -6,82 +6,30 @@ from dataclasses import dataclass
 from functools import partial
 
 from treetop.fields import documented
-from treetop.settings.notation import parse_budget, parse_first_tree
-from treetop.settings.schema.linear import (
-    BRANCHING,
-    LARGEST_FACTOR,
-    LEAST_FACTOR,
-    PRUNE_BELOW,
-    LinearSettings,
+from treetop.settings.notation import (
+    numbers_by_level,
+    parse_budget,
+    parse_first_tree,
+    parse_warmup,
+    warmup_fractions,
 )
+from treetop.settings.schema.encoder import EncoderSettings
+from treetop.settings.schema.linear import LARGEST_FACTOR, LEAST_FACTOR, SCORE_TRANSFORMS
 
-encoder_half = partial(documented, section="Encoder")
-refined = partial(documented, section="Label tree and rankers: defaults that differ from XRLinear's")
 tuning = partial(documented, section="Fine-tuning, level by level on a preliminary tree")
+bootstrapping = partial(
+    documented, section="Bootstrapping: where the classification head of a level starts"
+)
+matching = partial(documented, section="Rankers that predict the shortlists, with tune_shortlist=beam")
 held_out = partial(documented, section="Validation")
+
+WEIGHTINGS = ("relevance", "counts", "equal")
 
 
 @dataclass(frozen=True, kw_only=True)
-class TransformerSettings(LinearSettings):
-    """Settings of XRTransformer. Its final trees and rankers use those of XRLinear."""
+class TransformerSettings(EncoderSettings):
+    """Settings of XRTransformer."""
 
-    encoder: str = encoder_half(
-        "minilm",
-        "Text encoder: a short name such as minilm, a model name on the Hugging Face Hub, a folder, or "
-        "a file of word vectors.",
-    )
-    pooling: str = encoder_half(
-        "auto",
-        "How token vectors are pooled into one vector: mean, cls, pooler or last. By default (auto), "
-        "as the encoder's own files specify.",
-        choices=("auto", "mean", "cls", "pooler", "last"),
-    )
-    max_length: int = encoder_half(
-        256,
-        "Maximum number of tokens per text; the rest is truncated for the encoder, while the TF-IDF "
-        "features use the whole text. A smaller value is faster.",
-        at_least=1,
-    )
-    words: bool = encoder_half(
-        True,
-        "Use TF-IDF features alongside the encoder in the rankers. false uses the encoder alone, which "
-        "is usually less precise.",
-    )
-    dense_weight: float = encoder_half(
-        0.35,
-        "Weight of the encoder relative to the TF-IDF features: the length of its half of Φ_cat, 1 in "
-        "the paper. With a small value the model relies more on TF-IDF.",
-        above=0,
-        at_least=LEAST_FACTOR,
-        below=LARGEST_FACTOR,
-    )
-    center: bool = encoder_half(
-        True,
-        "Subtract the mean of all document vectors from the encoder's half of Φ_cat. The paper does "
-        "not.",
-    )
-    head_share: float = encoder_half(
-        0.15,
-        "Share of the fine-tuned classification head in the score of each label; the rankers "
-        "contribute the rest. 0 in the paper. Set it to 0 if fine-tuning is very short.",
-        at_least=0,
-        below=1,
-    )
-    fine_tune: bool = encoder_half(
-        True,
-        "Fine-tune the encoder. false keeps it frozen (Pre-Trained in the paper): much faster, and "
-        "practical without a GPU.",
-    )
-    branching: int = refined(
-        64,
-        BRANCHING,
-        at_least=2,
-    )
-    prune_below: float = refined(
-        0.07,
-        PRUNE_BELOW,
-        at_least=0,
-    )
     first_tree: str = tuning(
         "auto",
         "Level sizes of the preliminary tree, such as 16-256-L, on which the encoder is fine-tuned. "
@@ -98,7 +46,8 @@ class TransformerSettings(LinearSettings):
     budget: str = tuning(
         "5 epochs",
         "Length of fine-tuning in epochs, samples or steps: a total such as 5 epochs, or one figure "
-        "per level such as 300/400/600 steps. A total is divided so that finer levels get more.",
+        "per level such as 300/400/600 steps, or 500/... steps for 500 on each. A total is divided "
+        "so that finer levels get more.",
         parse=parse_budget,
     )
     batch: int = tuning(
@@ -119,14 +68,20 @@ class TransformerSettings(LinearSettings):
         "paper.",
         above=0,
     )
-    warmup: float = tuning(
+    warmup: float | str = tuning(
         0.1,
-        "Fraction of each level's steps during which the learning rate rises; it then falls linearly.",
+        "Fraction of each level's steps during which the learning rate rises; it then falls linearly. "
+        "Or one per level such as 0.2/0.1/0.1, or in steps such as 100/100/200 steps.",
         at_least=0,
         below=1,
+        by_level=warmup_fractions,
+        parse=parse_warmup,
     )
     weight_decay: float = tuning(0.0, "Weight decay of the encoder's weight matrices.", at_least=0)
     clip: float = tuning(1.0, "Maximum norm of the gradient; larger gradients are clipped.", above=0)
+    clip_separately: bool = tuning(
+        False, "Clip the gradients of the encoder and of the classification head each, as PECOS does."
+    )
     dropout: float = tuning(
         0.1, "Dropout probability in the encoder and the classification head.", at_least=0, below=1
     )
@@ -154,33 +109,101 @@ class TransformerSettings(LinearSettings):
         "Weight the positive examples of fine-tuning by R̂, as in the paper. false gives each of them "
         "a weight of 1.",
     )
+    tune_weighting: str = tuning(
+        "relevance",
+        "Weights of fine-tuning's loss: relevance, as in the paper (tune_cost_sensitive, tune_alpha, "
+        "tune_lambda); counts, as PECOS's weighted-squared-hinge (a positive weighs as much as the "
+        "document has labels below it, a negative 1; the mean over the candidates, without λ); or "
+        "equal, as PECOS's squared-hinge (the same with a weight of 1).",
+        choices=WEIGHTINGS,
+    )
     tune_shortlist: str = tuning(
         "all",
-        "Nodes that a document is trained on: all nodes of the level, or beam, as in the paper: the "
-        "children of its predicted and true parents. Use beam for levels of very many nodes.",
-        choices=("beam", "all"),
+        "Nodes that a document is trained on: all nodes of the level; beam, as in the paper: the "
+        "children of its predicted and true parents; or true, those of its true parents alone. Use "
+        "beam for levels of very many nodes.",
+        choices=("beam", "all", "true"),
     )
-    tune_beam: int = tuning(
+    tune_beam: int | str = tuning(
         10,
         "With tune_shortlist=beam, number of nodes predicted per document whose children are "
-        "shortlisted.",
+        "shortlisted; or one number per fine-tuned level such as 20/20/20.",
         at_least=1,
+        by_level=numbers_by_level("tune_beam", int),
     )
-    matcher_passes: int = tuning(
+    bootstrap: bool = bootstrapping(
+        True,
+        "Initialize the classification head of each level but the first with the solution of the "
+        "linear solver, as in the paper. false starts from zeros.",
+    )
+    bootstrap_first: bool = bootstrapping(
+        False,
+        "Initialize the classification head of the first level in the same way, on the vectors of the "
+        "encoder before fine-tuning.",
+    )
+    bootstrap_weighting: str | None = bootstrapping(
+        None,
+        "Weights of the solver's loss: relevance, counts or equal. By default, as tune_weighting.",
+        choices=WEIGHTINGS,
+    )
+    bootstrap_lambda: float | None = bootstrapping(
+        None,
+        "Strength of the L2 regularization of the solver. By default, tune_lambda.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
+    )
+    bootstrap_alpha: float | None = bootstrapping(
+        None,
+        "Weight of negative examples. By default, tune_alpha, or 1 if the weighting is not relevance.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
+    )
+    bootstrap_passes: int | None = bootstrapping(
+        None, "Maximum number of solver passes. By default, those of the rankers (passes).", at_least=1
+    )
+    bootstrap_tolerance: float | None = bootstrapping(
+        None, "Stopping criterion of the solver. By default, that of the rankers (tolerance).", above=0
+    )
+    matcher_passes: int = matching(
         5,
         "With tune_shortlist=beam, maximum number of solver passes of the rankers that predict these "
         "nodes.",
         at_least=1,
     )
-    bootstrap: bool = tuning(
-        True,
-        "Initialize the classification head of each level but the first with the solution of the "
-        "linear solver, as in the paper. false starts from zeros.",
+    matcher_tolerance: float | None = matching(
+        None, "Stopping criterion of their solver. By default, that of the rankers.", above=0
     )
-    bootstrap_first: bool = tuning(
-        False,
-        "Initialize the classification head of the first level in the same way, on the vectors of the "
-        "encoder before fine-tuning.",
+    matcher_lambda: float | None = matching(
+        None,
+        "Strength of their L2 regularization. By default, that of the rankers of the first level.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
+    )
+    matcher_alpha: float | None = matching(
+        None,
+        "Weight of negative examples. By default, that of the rankers of the first level.",
+        above=0,
+        at_least=LEAST_FACTOR,
+        below=LARGEST_FACTOR,
+    )
+    matcher_cost_sensitive: bool | None = matching(
+        None,
+        "Weight the positive labels of each document by R̂. By default, as the rankers (PECOS's "
+        "cost_sensitive_ranker concerns these rankers alone).",
+    )
+    matcher_bias: float | None = matching(
+        None, "Value of their constant feature. By default, that of the rankers.", at_least=0
+    )
+    matcher_prune_below: float | None = matching(
+        None, "Drop their weights below this. By default, prune_below.", at_least=0
+    )
+    matcher_score_transform: str | None = matching(
+        None,
+        "Function that maps their raw scores to factors. By default, that of the rankers.",
+        choices=SCORE_TRANSFORMS,
     )
     validation: float = held_out(
         0.0,

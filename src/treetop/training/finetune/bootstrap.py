@@ -11,6 +11,7 @@ from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.problem import TuningProblem
+from treetop.training.finetune.weighting import weighting_of
 
 
 def new_head(problem: TuningProblem, t: int, width: int) -> Head:
@@ -29,7 +30,8 @@ def bootstrap_solution(
 
     Returns W, float32 of shape (nodes, columns), and the biases.
     """
-    R, settings = problem.relevance[t - 1], bootstrap_settings(problem.settings)
+    settings = bootstrap_settings(problem.settings)
+    R = problem.relevance_by(settings.cost_sensitive)[t - 1]
     clusters = problem.solve(t, features(dense=vectors), R, M, settings, report=Reporter())
     weight = np.concatenate([cluster.dense.T for cluster in clusters])
     return weight, np.concatenate([cluster.biases for cluster in clusters])
@@ -37,12 +39,14 @@ def bootstrap_solution(
 
 def bootstrap_settings(settings: TransformerSettings) -> RankerSettings:
     """Express the objective of fine-tuning in settings of the linear solver."""
+    weighting = weighting_of(settings, settings.bootstrap_weighting or settings.tune_weighting)
     return RankerSettings(
         loss="logistic" if settings.tune_loss == "bce" else settings.tune_loss,
-        lambda_=settings.tune_lambda,
-        alpha=settings.tune_alpha,
-        cost_sensitive=settings.tune_cost_sensitive,
+        lambda_=settings.bootstrap_lambda or settings.tune_lambda,
+        alpha=settings.bootstrap_alpha or weighting.alpha,
+        cost_sensitive=weighting.summed,
+        relevance_norm="l1" if weighting.normalized else "none",
         bias=1.0,
-        passes=settings.passes,
-        tolerance=settings.tolerance,
+        passes=settings.bootstrap_passes or settings.passes,
+        tolerance=settings.bootstrap_tolerance or settings.tolerance,
     )

@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.features.encoders.transformer import Encoder
-from treetop.labels.relevance import positive_weights
 from treetop.ranking.ranker import shortlist
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.arrays import Arrays, part
@@ -37,7 +36,7 @@ class FineTuned(NamedTuple):
 def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTuned:
     """Run the first loop of Algorithm 2, t = 1 … D̂; afterwards, `encoder` holds θ*.
 
-    P is predicted only if documents are trained on shortlists. If they are trained on all nodes, M
+    P is predicted only if it is part of the shortlists. If documents are trained on all nodes, M
     consists of the true parents and is used for bootstrapping alone.
     """
     learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime)
@@ -121,14 +120,21 @@ class LevelLearner:
         """Prepare R̂[t], M[t], batches and the number of steps of a level."""
         problem, settings = self.problem, self.problem.settings
         targets = Targets(
-            relevance=positive_weights(problem.relevance[t - 1], settings.tune_cost_sensitive),
-            clusters=M if problem.predicts_beams else None,
+            relevance=problem.weighting.of_positives(problem.relevance[t - 1]),
+            clusters=M if problem.trains_on_shortlists else None,
             child_ptr=problem.tree.child_ptr[t - 1],
             weights=problem.train.weights,
             device=self.encoder.device,
         )
         batches = Batches(problem.train.tokens.lengths, settings.batch, settings.seed + t)
-        return LevelTask(t, targets, batches, problem.steps[t - 1])
+        return LevelTask(
+            t,
+            targets,
+            batches,
+            problem.steps[t - 1],
+            warmup=problem.warmup[t - 1],
+            weighting=problem.weighting,
+        )
 
     def embedded(self) -> Arrays:
         """Compute Φ_dnn of the training documents, and of the held-out ones if P is predicted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.ranking.ranker import predicted_nodes
 from treetop.ranking.weights import ClusterWeights
+from treetop.settings.notation import at_level
 from treetop.settings.parts import MATCHER, RankerSettings
-from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.problem import TuningProblem
 
 
@@ -51,8 +51,9 @@ def train_matcher(
     problem: TuningProblem, t: int, M: sp.csr_matrix | None, X: Features
 ) -> list[ClusterWeights]:
     """Learn W[t] with the linear solver on Φ_cat(θ[t]) and M[t]; None: the root's children."""
-    settings, reporter = matcher_settings(problem.settings), problem.runtime.reporter
-    R, name = problem.matcher_relevance[t - 1], problem.step_name("matcher", t)
+    settings, reporter = matcher_settings(problem, t), problem.runtime.reporter
+    R = problem.relevance_by(settings.cost_sensitive)[t - 1]
+    name = problem.step_name("matcher", t)
     return problem.solve(t, X, R, M, settings, report=reporter, name=name)
 
 
@@ -69,17 +70,33 @@ def top_nodes(
         X=X,
         tree=problem.tree,
         level=t,
-        settings=matcher_settings(problem.settings),
+        settings=matcher_settings(problem, t),
         threads=problem.runtime.thread_count,
         above=above,
     )
 
 
-def matcher_settings(settings: TransformerSettings) -> RankerSettings:
-    """Return the settings of the final rankers, with the beam and passes of fine-tuning."""
-    return replace(
-        RankerSettings(**{name: getattr(settings, name) for name in MATCHER}),
-        beam=settings.tune_beam,
-        bias=settings.bias or 0.0,
-        passes=min(settings.passes, settings.matcher_passes),
-    )
+def matcher_settings(problem: TuningProblem, t: int) -> RankerSettings:
+    """Return the settings of the rankers of level `t`: those of the final rankers, unless given.
+
+    Where the final rankers have values by level, those of their first level are taken.
+    """
+    settings = problem.settings
+    final = RankerSettings(**{name: getattr(settings, name) for name in MATCHER})
+    final = final.of_first_level()
+    given: dict[str, Any] = {
+        "tolerance": settings.matcher_tolerance,
+        "lambda_": settings.matcher_lambda,
+        "alpha": settings.matcher_alpha,
+        "cost_sensitive": settings.matcher_cost_sensitive,
+        "bias": settings.matcher_bias,
+        "prune_below": settings.matcher_prune_below,
+        "score_transform": settings.matcher_score_transform,
+    }
+    changes = {
+        "beam": int(at_level("tune_beam", settings.tune_beam, t, problem.levels)),
+        "bias": final.bias or 0.0,
+        "passes": min(settings.passes, settings.matcher_passes),
+        **{name: value for name, value in given.items() if value is not None},
+    }
+    return replace(final, **changes)

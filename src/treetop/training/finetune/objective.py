@@ -1,4 +1,7 @@
-"""The objective of a level, equation 9 divided by N: Σ R̂ L(Y, Wᵀ Φ_dnn) over M, plus λ‖W‖²."""
+"""The objective of a level, equation 9 divided by N: Σ R̂ L(Y, Wᵀ Φ_dnn) over M, plus λ‖W‖².
+
+With another weighting than the paper's, R̂ and λ are replaced (`Weighting`).
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from treetop.settings.schema import TransformerSettings
 from treetop.training.finetune.batches import DeviceBatch, on_device
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.loss import level_loss
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.targets import Targets
+from treetop.training.finetune.weighting import Weighting
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class Objective:
     head: Head
     targets: Targets
     lengths: np.ndarray  # number of tokens of each document
-    settings: TransformerSettings
+    loss: str
+    weighting: Weighting
 
     def place(self, rows: np.ndarray) -> DeviceBatch:
         """Move the numbers of the documents `rows` to the device."""
@@ -32,7 +36,9 @@ class Objective:
 
     def add_penalty_gradients(self) -> None:
         """Accumulate the gradients of λ/N ‖W‖²."""
-        penalty = self.settings.tune_lambda / self.lengths.size * self.head.penalty()
+        if not self.weighting.penalty:
+            return
+        penalty = self.weighting.penalty / self.lengths.size * self.head.penalty()
         penalty.backward()  # type: ignore[no-untyped-call]
 
     def add_gradients(self, batch: DeviceBatch, documents: int) -> Tensor:
@@ -42,9 +48,9 @@ class Objective:
         """
         logits = self.head(self.encoder(batch))
         relevance, listed, weights = self.targets(batch.rows)
-        losses = level_loss(
-            self.settings.tune_loss, logits, relevance, listed, self.settings.tune_alpha, weights
-        )
+        losses = level_loss(self.loss, logits, relevance, listed, self.weighting.alpha, weights)
+        if self.weighting.mean:
+            losses = losses * self.weighting.factor(self.targets.candidates)
         loss = losses.sum() / documents
         loss.backward()  # type: ignore[no-untyped-call]
         return loss.detach()

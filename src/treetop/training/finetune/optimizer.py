@@ -79,6 +79,9 @@ class LevelOptimizer:
         matrices = [weight for weight in encoder.float32 if weight.ndim > 1]
         vectors = [weight for weight in encoder.float32 if weight.ndim <= 1]
         self.parameters = [*matrices, *vectors, *head.parameters()]
+        self.clipped_together = [self.parameters]
+        if settings.clip_separately:
+            self.clipped_together = [[*matrices, *vectors], list(head.parameters())]
         # On a GPU the learning rate is a tensor, so that a recorded step can be replayed with another.
         device = self.parameters[0].device
         on_gpu = device.type == "cuda"
@@ -112,7 +115,8 @@ class LevelOptimizer:
         """Update the weights by the gradients of a whole batch, which are then cleared."""
         self.encoder.take_gradients()
         # Gradients are complete: processes that share a batch would add up theirs here.
-        nn.utils.clip_grad_norm_(self.parameters, self.clip, foreach=True)
+        for parameters in self.clipped_together:
+            nn.utils.clip_grad_norm_(parameters, self.clip, foreach=True)
         self.adam.step()
         self.adam.zero_grad(set_to_none=True)
         self.encoder.update_network()
@@ -154,9 +158,8 @@ class LevelOptimizer:
             }
 
 
-def rate_at(step: int, steps: int, warmup: float) -> float:
-    """Return the factor of a linear schedule, which rises from 0 in the warm-up and then falls to 0."""
-    rising = max(1, round(warmup * steps))
+def rate_at(step: int, steps: int, rising: int) -> float:
+    """Return the factor of a linear schedule: it rises from 0 for `rising` steps, then falls to 0."""
     if step < rising:
         return (step + 1) / (rising + 1)
     return (steps - step) / max(1, steps - rising + 1)

@@ -21,6 +21,7 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import TransformerSettings
+from treetop.training.finetune.weighting import Weighting, weighting_of
 
 
 @dataclass(frozen=True)
@@ -46,20 +47,31 @@ class TuningProblem:
     runtime: Runtime
 
     def __post_init__(self) -> None:
-        _ = self.steps  # raises if the budget does not match the number of levels
+        _ = self.steps, self.warmup  # raise if they do not match the number of levels
 
     @cached_property
+    def weighting(self) -> Weighting:
+        """The weights of the objective."""
+        return weighting_of(self.settings, self.settings.tune_weighting)
+
+    @property
     def relevance(self) -> list[sp.csr_matrix]:
         """R[1] … R[D], on which the levels are trained; R[t] has index t - 1."""
-        return all_levels(self.train.Y, self.tree, self.settings.tune_cost_sensitive)
+        return self.relevance_by(self.weighting.summed)
+
+    def relevance_by(self, summed: bool) -> list[sp.csr_matrix]:
+        """R[1] … R[D], as sums over the labels of a node or as their maximum."""
+        return self.summed_relevance if summed else self.largest_relevance
 
     @cached_property
-    def matcher_relevance(self) -> list[sp.csr_matrix]:
-        """R[1] … R[D], on which the rankers that predict P are trained."""
-        cost_sensitive = bool(self.settings.cost_sensitive)
-        if cost_sensitive == self.settings.tune_cost_sensitive:
-            return self.relevance
-        return all_levels(self.train.Y, self.tree, cost_sensitive)
+    def summed_relevance(self) -> list[sp.csr_matrix]:
+        """R[1] … R[D] as sums."""
+        return all_levels(self.train.Y, self.tree, cost_sensitive=True)
+
+    @cached_property
+    def largest_relevance(self) -> list[sp.csr_matrix]:
+        """R[1] … R[D] as maxima."""
+        return all_levels(self.train.Y, self.tree, cost_sensitive=False)
 
     @cached_property
     def steps(self) -> list[int]:
@@ -67,9 +79,19 @@ class TuningProblem:
         settings = self.settings
         return auto.steps_by_level(settings.budget, self.levels, self.train.tokens.rows, settings.batch)
 
+    @cached_property
+    def warmup(self) -> list[int]:
+        """Number of steps of each fine-tuned level in which the learning rate rises."""
+        return auto.warmup_steps(self.settings.warmup, self.steps)
+
+    @property
+    def trains_on_shortlists(self) -> bool:
+        """Whether a document is trained on its shortlist instead of on all nodes."""
+        return self.settings.tune_shortlist != "all"
+
     @property
     def predicts_beams(self) -> bool:
-        """Whether P is predicted, which is necessary only if documents are trained on shortlists."""
+        """Whether P is predicted, which is necessary only if it is part of the shortlists."""
         return self.settings.tune_shortlist == "beam"
 
     def solve(

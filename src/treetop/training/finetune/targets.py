@@ -38,6 +38,14 @@ class DeviceRows:
         return spread[:, : self.columns]
 
 
+def most_candidates(clusters: sp.csr_matrix | None, child_ptr: np.ndarray) -> int:
+    """Return the number of candidates of the document that has most; all nodes without `clusters`."""
+    if clusters is None:
+        return int(child_ptr[-1])
+    counts = (clusters != 0) @ np.diff(child_ptr)
+    return max(1, int(counts.max(initial=0)))
+
+
 class Targets:
     """R̂[t], M[t] and the weights of all documents."""
 
@@ -52,6 +60,8 @@ class Targets:
         """`clusters`, (N, K[t-1]): the parents on whose children a document is trained; None: all."""
         self.relevance = DeviceRows(relevance, device)
         self.clusters = None if clusters is None else DeviceRows(clusters, device)
+        # The most nodes that a document is trained on.
+        self.candidates = most_candidates(clusters, child_ptr)
         parents = np.repeat(np.arange(child_ptr.size - 1), np.diff(child_ptr))
         self.parents = to_device(parents, device)
         ones = np.ones(relevance.shape[0], np.float32)

@@ -24,6 +24,7 @@ from treetop.training.finetune.runlog import VALIDATION, Figures, RunLog
 from treetop.training.finetune.state import State, copied
 from treetop.training.finetune.step import TrainingStep
 from treetop.training.finetune.targets import Targets
+from treetop.training.finetune.weighting import Weighting
 
 # Steps between two readings of the losses, each of which makes the host wait for the device.
 STEPS_BETWEEN_FIGURES = 25
@@ -37,6 +38,8 @@ class LevelTask:
     targets: Targets
     batches: Batches
     steps: int
+    warmup: int  # steps in which the learning rate rises
+    weighting: Weighting
 
 
 class LevelTrainer:
@@ -62,7 +65,9 @@ class LevelTrainer:
         self.optimizer = LevelOptimizer(
             encoder.weights, head, settings, rate=self.rate, head_rate=head_rate
         )
-        objective = Objective(encoder, head, task.targets, task.batches.lengths, settings)
+        objective = Objective(
+            encoder, head, task.targets, task.batches.lengths, settings.tune_loss, task.weighting
+        )
         self.take_step = TrainingStep(objective, self.optimizer, task.batches.batch, reporter.note)
         self.losses = torch.zeros(task.steps, device=encoder.device)
         self.steps_between_validations = max(1, round(settings.validate_every * task.steps))
@@ -99,7 +104,7 @@ class LevelTrainer:
 
     def train_on(self, rows: np.ndarray) -> None:
         """Take one step on the documents `rows`."""
-        self.optimizer.set_rate(rate_at(self.step, self.task.steps, self.settings.warmup))
+        self.optimizer.set_rate(rate_at(self.step, self.task.steps, self.task.warmup))
         seed = step_seed(self.settings.seed, self.task.level, self.step)
         self.losses[self.step] = self.take_step(rows, seed)
         self.step += 1
@@ -136,7 +141,7 @@ class LevelTrainer:
 
     def rate_of(self, step: int) -> float:
         """Return the encoder's learning rate in a step."""
-        return self.rate * rate_at(step, self.task.steps, self.settings.warmup)
+        return self.rate * rate_at(step, self.task.steps, self.task.warmup)
 
     def keep_if_best(self, score: float) -> None:
         """Keep a copy of the weights if `score` is the best so far."""
