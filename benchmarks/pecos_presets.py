@@ -28,11 +28,11 @@ NAMES = {
 }
 COMBINE = {
     "eurlex-4k": "softmax",
-    "wiki10-31k": "rank",
+    "wiki10-31k": "linear-rank",
     "amazoncat-13k": "softmax",
     "wiki-500k": "sigmoid",
     "amazon-670k": "softmax",
-    "amazon-3m": "rank",
+    "amazon-3m": "linear-rank",
 }
 # "a batch size of 32 per GPU (256 total)", section A.3 of the paper.
 DEVICES = 8
