@@ -1,18 +1,19 @@
-"""Processes that tests start: each hears Ctrl-C, and is ended with the test."""
+"""Processes that tests start: each receives signals, and is ended with the test."""
 
 import signal
 import subprocess
 from pathlib import Path
 
 
-def hear_interrupts() -> None:
-    """In a child before it begins: Ctrl-C stops it, even where that is ignored by the tests' parent."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def receive_signals() -> None:
+    """In a child before it begins: signals stop it, even where the tests' parent ignores them (nohup)."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def start(command, **options) -> subprocess.Popen:
-    """A process that hears Ctrl-C. Whoever starts it ends it: see the fixture `start_process`."""
-    return subprocess.Popen(command, preexec_fn=hear_interrupts, **options)
+    """A process that receives signals. Whoever starts it ends it: see the fixture `start_process`."""
+    return subprocess.Popen(command, preexec_fn=receive_signals, **options)
 
 
 def end(process: subprocess.Popen) -> None:

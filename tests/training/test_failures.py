@@ -169,12 +169,13 @@ def test_torch_without_memory_on_a_cpu_is_recognized():
 def test_a_text_that_does_not_fit_into_the_memory_of_the_cpu_is_an_error_of_one_line(
     encoder, monkeypatch
 ):
-    model = treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+    settings = {**BRIEF, "encoder": encoder, "device": "cpu"}
+    model = treetop.XRTransformer(**settings).fit(*documents())
     monkeypatch.setattr(Encoder, "forward", lambda *_: torch.empty(1 << 60, dtype=torch.uint8))
     with pytest.raises(TreetopError, match="the device's memory is full: choose a smaller batch"):
         model.predict(["red apple"])
     with pytest.raises(TreetopError, match="the device's memory is full: choose a smaller batch"):
-        treetop.XRTransformer(encoder=encoder, **BRIEF).fit(*documents())
+        treetop.XRTransformer(**settings).fit(*documents())
 
 
 def test_two_trainings_in_one_process_give_the_models_they_would_give_alone(encoder, tmp_path):

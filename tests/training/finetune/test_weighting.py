@@ -209,7 +209,7 @@ def test_a_shortlist_of_true_parents_predicts_no_beams(encoder):
     watched = watched_fit(encoder, tune_shortlist="true", budget="1/1/1 steps")
     assert not watched.matches
     targets = watched.tasks[3].targets
-    rows = torch.arange(4)
+    rows = torch.arange(4, device=targets.parents.device)
     relevance, listed, _ = targets(rows)
     parents = targets.parents
     for row in range(4):
