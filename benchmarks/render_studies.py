@@ -33,9 +33,9 @@ CLAIMS = {
 FINDINGS = {
     "cooking": (
         "With the paper's single learning rate for encoder and head, 600 steps are too few for a head",
-        "that starts at zero: only the levels that are bootstrapped learn, and a frozen encoder is better",
-        "than one that was fine-tuned so briefly. This is why treetop's default has a learning rate of",
-        "its own for the head.",
+        "that starts at zero: only the levels that are bootstrapped learn, and a frozen encoder is",
+        "better than one that was fine-tuned so briefly. This is why treetop's default has a learning",
+        "rate of its own for the head.",
     ),
     "eurlex57k": (
         "On few labels with many documents each, recursion over levels gains nothing over a single",
