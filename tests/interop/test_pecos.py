@@ -21,7 +21,7 @@ TEXTS = (HERE / "test.txt").read_text("utf-8").removesuffix("\n").split("\n")
 def assert_same(made, name):
     expected = sp.load_npz(HERE / f"{name}.npz")
     assert (made.astype(bool) != expected.astype(bool)).nnz == 0
-    assert abs(made - expected).max() < 1e-4
+    assert abs(made - expected).max() <= 1e-6
 
 
 @pytest.mark.parametrize("name", ["linear", "no-bias", "flat"])
