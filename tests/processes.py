@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def receive_signals() -> None:
-    """In a child before it begins: signals stop it, even where the tests' parent ignores them (nohup)."""
+    """In a child before it begins: signals stop it, even if the tests' parent ignores them (nohup)."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
