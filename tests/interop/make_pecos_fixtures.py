@@ -115,10 +115,13 @@ def tiny_xlnet(folder):
     """With a tokenizer that is built as transformers builds it from XLNet's sentence pieces."""
     folder.mkdir(parents=True)
     special = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
-    known = sorted({f"▁{word[:2]}" for word in WORDS} | {word[2:] for word in WORDS})
+    plain = [word.replace("ä", "a") for word in WORDS]
+    known = ["▁", *sorted({f"▁{word[:2]}" for word in plain} | {word[2:] for word in plain})]
     scores = [(piece, 0.0) for piece in special] + [(p, -2.0 - n / 10) for n, p in enumerate(known)]
     tokenizer = Tokenizer(models.Unigram(scores, unk_id=0))
-    tokenizer.normalizer = normalizers.Replace(Regex(" {2,}"), " ")
+    spaces = normalizers.Replace(Regex(" {2,}"), " ")
+    steps = [normalizers.NFKD(), normalizers.StripAccents(), spaces]
+    tokenizer.normalizer = normalizers.Sequence(steps)
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoders.Metaspace()
     numbers = [("<sep>", special.index("<sep>")), ("<cls>", special.index("<cls>"))]

@@ -6,6 +6,7 @@ the pickled head of an XR-Transformer is not used for prediction by PECOS either
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,7 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
                 raise TreetopError(f"{inner / part}: missing")
             for file in (inner / part).iterdir():
                 shutil.copy(file, folder)
+        take_as_saved(folder)
         return open_encoder(
             str(folder),
             Runtime(precision="fp32"),
@@ -156,6 +158,18 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
             dropout=settings.dropout,
             to_learn=False,
         )
+
+
+def take_as_saved(folder: Path) -> None:
+    """Have transformers read tokenizer.json as it is.
+
+    From version 5 on it builds the tokenizers of some families anew, with the pieces alone: XLNet's
+    would lose the token of a space at the end of a text.
+    """
+    file = folder / "tokenizer_config.json"
+    if file.is_file() and (folder / "tokenizer.json").is_file():
+        config = {**read_json(file), "tokenizer_class": "PreTrainedTokenizerFast"}
+        file.write_text(json.dumps(config), "utf-8")
 
 
 def checked_words(folder: Path, width: int) -> PecosWords:

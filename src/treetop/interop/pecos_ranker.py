@@ -21,7 +21,7 @@ from treetop.ranking.weights import ClusterWeights, assemble
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import SCORE_TRANSFORMS
 
-Value = TypeVar("Value", float, int, str, int | str)
+Value = TypeVar("Value")
 SCORE_NAMES = {"noop": "identity"}
 # PECOS's default weights of positives and negatives.
 COSTS = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False}
@@ -89,11 +89,10 @@ def settings_of(folder: Path, levels: Sequence[PecosLevel]) -> RankerSettings:
     except TreetopError as error:
         raise TreetopError(f"{folder}: its levels cannot be combined: {error}") from None
     settings = RankerSettings()
-    beams = [level.top for level in levels[:-1]] or [settings.beam]
     return replace(
         settings,
         score_transform=str(joined(names)),
-        beam=joined(beams),
+        beam=joined([level.top for level in levels[:-1]] or [settings.beam]),
         bias=joined([max(level.bias, 0.0) for level in levels]),
     )
 
