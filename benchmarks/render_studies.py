@@ -43,7 +43,7 @@ FINDINGS = {
         "λ = 0.35 costs P@5: the regularization is too strong for weights that sum to 1.",
     ),
 }
-# The 97.5 % quantiles of Student's t for 1, 2, … degrees of freedom.
+# The 97.5% quantiles of Student's t for 1, 2, … degrees of freedom.
 STUDENT = (12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26)
 
 
@@ -55,7 +55,7 @@ measurements, see `benchmarks/studies.py`.
 
 Each study starts from the preset of the paper for a data set of similar size. All fine-tuned
 variants of a data set are trained for the same total number of steps. Metrics are on held-out
-documents, in percent: the mean over the seeds and its 95 % confidence interval (Student's t).
+documents, in percent: the mean over the seeds and its 95% confidence interval (Student's t).
 With a single seed there is no interval, and only differences of more than half a point are called
 better or worse. In the studies of label resolution, the encoder is fine-tuned on a single level of
 clusters instead of on all levels: the larger the clusters, the coarser the training signal.
@@ -74,7 +74,7 @@ def values(runs, measure):
 
 
 def interval(numbers):
-    """The mean, and half the width of its 95 % confidence interval; None for a single number."""
+    """The mean, and half the width of its 95% confidence interval; None for a single number."""
     mean = statistics.mean(numbers)
     if len(numbers) < 2:
         return mean, None
@@ -119,7 +119,7 @@ def settings_text(result):
     """What the variants are based on: a preset of the paper, or settings of their own."""
     listed = ", ".join(f"`{key}={value}`" for key, value in result["replaced"].items())
     if result["preset"] is None:
-        return f"Measured before the preset of the paper was used here, with these settings: {listed}."
+        return f"Measured before these studies used the paper's presets, with these settings: {listed}."
     return f"Preset `{result['preset']}`, in which these settings are replaced: {listed}."
 
 
@@ -130,7 +130,7 @@ def dataset_section(name, result):
         f"## {name}",
         "",
         f"{result['documents']:,} training documents, {result['labels']:,} labels, evaluated on",
-        f"{result['evaluated_on']}. {settings_text(result)}",
+        f"{result['evaluated_on'].replace(' %', '%')}. {settings_text(result)}",
         f"Seeds: {', '.join(seeds)}. {gpu}, torch {result['torch']}, treetop at commit",
         f"{result['commit']}.",
         "",

@@ -174,5 +174,5 @@ def check_kind(model: Predictor, texts: bool, features: bool) -> None:
 def kind_name(texts: bool, features: bool) -> str:
     """What a model takes or a data set has, in words."""
     if texts and features:
-        return "texts with ready features"
+        return "texts with precomputed features"
     return "texts" if texts else "features"

@@ -1,4 +1,4 @@
-"""Names of ready features, which explanations show instead of numbers."""
+"""Names of precomputed features, which explanations show instead of numbers."""
 
 from __future__ import annotations
 
