@@ -38,9 +38,10 @@ FINDINGS = {
         "rate of its own for the head.",
     ),
     "eurlex57k": (
-        "With few labels that have many documents each, fine-tuning on several levels gains nothing over",
-        "a single level or over all labels at once; bootstrapping and combining both kinds of features",
-        "do. R̂ with λ = 0.35 lowers P@5: the regularization is too strong for weights that sum to 1.",
+        "With few labels that have many documents each, fine-tuning on several levels is no better than",
+        "on a single level or on all labels at once. Bootstrapping helps, and so does combining both",
+        "kinds of features. R̂ with λ = 0.35 lowers P@5: the regularization is too strong for weights",
+        "that sum to 1.",
     ),
 }
 # The 97.5% quantiles of Student's t for 1, 2, … degrees of freedom.
@@ -56,9 +57,10 @@ measurements, see `benchmarks/studies.py`.
 Unless its section says otherwise, a study starts from the paper's preset for a data set of similar
 size. All fine-tuned variants of a data set are trained for the same total number of steps. Metrics
 are on held-out documents, in percent: the mean over the seeds and its 95% confidence interval
-(Student's t). With a single seed there is no interval, and only differences of more than half a point are called
-better or worse. In the studies of label resolution, the encoder is fine-tuned on a single level of
-clusters instead of on all levels: the larger the clusters, the coarser the training signal.
+(Student's t). With a single seed there is no interval, and only differences of more than half a
+point are called better or worse. In the studies of label resolution, the encoder is fine-tuned on a
+single level of clusters instead of on all levels: the larger the clusters, the coarser the training
+signal.
 """
 END = """\
 ## Where to go next
