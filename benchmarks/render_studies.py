@@ -38,8 +38,8 @@ FINDINGS = {
         "rate of its own for the head.",
     ),
     "eurlex57k": (
-        "With few labels that have many documents each, fine-tuning on several levels is no better than",
-        "on a single level or on all labels at once. Bootstrapping helps, and so does combining both",
+        "With few labels that have many documents each, several levels of fine-tuning are no better",
+        "than a single level or all labels at once. Bootstrapping helps, and so does combining both",
         "kinds of features. R̂ with λ = 0.35 lowers P@5: the regularization is too strong for weights",
         "that sum to 1.",
     ),

@@ -136,7 +136,7 @@ def test_without_features_the_words_are_counted(place, run):
     assert model.predict(["red apple"], 1)[0][0][0] in model.classes_
     code, shown = run("evaluate", "plain", "archive")
     assert code == 0
-    assert "the model computes its features from the texts: the ready ones are not used" in shown.err
+    assert "its features from the texts: the precomputed ones are ignored" in shown.err
 
 
 def test_xr_linear_uses_the_features_instead_of_the_texts(place, run, model):
