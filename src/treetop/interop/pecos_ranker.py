@@ -78,10 +78,10 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
         for cluster in clusters_of(level, order, ends, sparse_width, dense_width)
     ]
     weights = assemble(clusters, tree, sparse_width, threads)
-    return Ranker(tree, weights, settings_of(folder, levels)), sparse_width
+    return Ranker(tree, weights, search_of(folder, levels)), sparse_width
 
 
-def settings_of(folder: Path, levels: Sequence[PecosLevel]) -> RankerSettings:
+def search_of(folder: Path, levels: Sequence[PecosLevel]) -> RankerSettings:
     """How PECOS searches these levels; the `top` of the last one is k, which the caller gives."""
     names = tuple(level.score for level in levels)
     try:
@@ -91,13 +91,13 @@ def settings_of(folder: Path, levels: Sequence[PecosLevel]) -> RankerSettings:
     settings = RankerSettings()
     return replace(
         settings,
-        score_transform=str(joined(names)),
-        beam=joined([level.top for level in levels[:-1]] or [settings.beam]),
-        bias=joined([max(level.bias, 0.0) for level in levels]),
+        score_transform=str(one_or_each(names)),
+        beam=one_or_each([level.top for level in levels[:-1]] or [settings.beam]),
+        bias=one_or_each([max(level.bias, 0.0) for level in levels]),
     )
 
 
-def joined(values: Sequence[Value]) -> Value | str:
+def one_or_each(values: Sequence[Value]) -> Value | str:
     """The value of all levels if they agree, or else their values in the notation by level."""
     return values[0] if len(set(values)) == 1 else "/".join(map(str, values))
 
