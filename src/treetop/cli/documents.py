@@ -44,7 +44,7 @@ class Incoming:
 def read_incoming(
     source: str, options: ReadOptions, split: str | None, model: Predictor, report: Reporter
 ) -> Incoming:
-    """Read what is to be labelled: standard input or text lines as a stream, anything else whole."""
+    """Read what is to be labeled: standard input or text lines as a stream, anything else whole."""
     path = Path(source)
     is_file = source != STDIN and path.is_file()
     form = recognized_format(path) if is_file or (source != STDIN and path.is_dir()) else None
