@@ -150,11 +150,11 @@ LINEAR = {  # name: cost of the bias, prediction by level
     "raw-last": (0.5, by_level(RAW_LAST, [20, 20, 20])),
     "beams": (1.0, by_level(HINGES, [2, 3, 10])),
 }
-TRANSFORMERS = {  # name: encoder, bias, prediction by level
-    "bert-by-level": (tiny_bert, 2.0, by_level(RAW_LAST, [2, 3, 10])),
-    "roberta": (tiny_roberta, 1.0, by_level(HINGES, [20, 20, 20])),
-    "xlnet": (tiny_xlnet, 1.0, by_level(RAW_LAST, [2, 4, 20])),
-    "distilbert": (tiny_distilbert, -1.0, by_level(HINGES, [3, 5, 20])),
+TRANSFORMERS = {  # name: encoder, bias, prediction by level, length of the features of a text
+    "bert-by-level": (tiny_bert, 2.0, by_level(RAW_LAST, [2, 3, 10]), 1),
+    "roberta": (tiny_roberta, 1.0, by_level(HINGES, [20, 20, 20]), 1),
+    "xlnet": (tiny_xlnet, 1.0, by_level(RAW_LAST, [2, 4, 20]), 1),
+    "distilbert": (tiny_distilbert, -1.0, by_level(HINGES, [3, 5, 20]), 2),
 }
 
 
@@ -233,8 +233,9 @@ def main(target):
             {"hlm_args": {"model_chain": levels}}, recursive=True
         )
         train_linear(target, name, X, Xt, Y, C=C, bias=bias, pred_params=predicting)
-    for name, (encoder, bias, levels) in TRANSFORMERS.items():
-        train_transformer(target, name, encoder, (texts, Y, X), (test, Xt), bias, levels)
+    for name, (encoder, bias, levels, length) in TRANSFORMERS.items():
+        data = (texts, Y, length * X), (test, length * Xt)
+        train_transformer(target, name, encoder, *data, bias, levels)
     for path in target.rglob("*.json"):  # no path of this machine
         path.write_text(re.sub(r'"/[^"]{2,}"', '"x"', path.read_text("utf-8")), "utf-8")
     for kind in ("xlinear", "xtransformer"):

@@ -57,6 +57,7 @@ class FeatureMap:
     dense_weight: float = 1.0  # length of the rows of the dense half
     center: np.ndarray | None = None  # float32, subtracted from the dense half before it is scaled
     sees_words: bool = True  # False: the rankers use the dense half only
+    scales_words: bool = True  # False: the sparse half beside a dense one is taken as it is
 
     @property
     def reads_texts(self) -> bool:
@@ -120,9 +121,12 @@ class FeatureMap:
         return sparse_alone(ready)
 
     def join(self, tfidf: sp.csr_matrix, vectors: np.ndarray) -> Features:
-        """Φ_cat from Φ_tfidf and Φ_dnn: both halves scaled row by row, then placed side by side."""
+        """Φ_cat from Φ_tfidf and Φ_dnn: both halves scaled row by row, then placed side by side.
+
+        PECOS scales the dense half only: so do models imported from it.
+        """
         sparse = tfidf if self.sees_words else tfidf[:, :0]
-        return cat(sparse, vectors, self.dense_weight, self.center)
+        return cat(sparse, vectors, self.dense_weight, self.center, self.scales_words)
 
     def centered_on(self, vectors: np.ndarray) -> FeatureMap:
         """This map with the mean of these vectors as the center."""

@@ -109,16 +109,23 @@ def canonical(matrix: Any) -> sp.csr_matrix:
 
 
 def cat(
-    tfidf: sp.csr_matrix, dnn: np.ndarray, dense_weight: float = 1.0, center: np.ndarray | None = None
+    tfidf: sp.csr_matrix,
+    dnn: np.ndarray,
+    dense_weight: float = 1.0,
+    center: np.ndarray | None = None,
+    scale_sparse: bool = True,
 ) -> Features:
     """Φ_cat: the rows of both halves scaled to length 1, the dense half multiplied by `dense_weight`.
 
-    With `center`, the scaled dense half is centered and scaled again. Rows of zeros stay zero.
+    With `center`, the scaled dense half is centered and scaled again. Rows of zeros stay zero. Without
+    `scale_sparse`, the sparse half is taken as it is.
     """
     pair = features(tfidf, dnn)
-    sparse_norms = np.sqrt(Features(pair.sparse, pair.dense[:, :0]).squared_norms())
-    scale = np.repeat(1 / np.maximum(sparse_norms, 1e-12), np.diff(pair.sparse.indptr))
-    sparse = raw_csr(pair.sparse.data * scale, pair.sparse.indices, pair.sparse.indptr, tfidf.shape)
+    sparse = pair.sparse
+    if scale_sparse:
+        norms = np.sqrt(Features(sparse, pair.dense[:, :0]).squared_norms())
+        scale = np.repeat(1 / np.maximum(norms, 1e-12), np.diff(sparse.indptr))
+        sparse = raw_csr(sparse.data * scale, sparse.indices, sparse.indptr, tfidf.shape)
     dense = unit_rows(pair.dense)
     if center is not None:
         dense = unit_rows(np.where(dense.any(axis=1, keepdims=True), dense - center, 0))

@@ -118,6 +118,7 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
         vectoriser if words is None else checked_words(words, sparse),
         EncoderHandle.holding(read_encoder(inner, settings), settings.max_length, settings.dropout),
         settings.dense_weight,
+        scales_words=False,
     )
     return XRTransformer.holding(
         imported_model("xr-transformer", settings, ranker, feature_map, labels)

@@ -39,6 +39,11 @@ class ModelFacts:
     encoder_files: dict[str, Any]  # sizes and checksums by name
     preset: str
 
+    @property
+    def imported(self) -> bool:
+        """Whether the model was made by PECOS, which does not say on how many documents."""
+        return self.train_documents == 0
+
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> ModelFacts:
         """Read config.json; older ones have no storage, label type and original values of settings."""

@@ -205,6 +205,7 @@ def read_feature_map(folder: Path, home: Path, facts: ModelFacts, threads: int) 
         settings.dense_weight,
         center,
         sees_words=settings.words,
+        scales_words=not facts.imported,
     )
 
 
