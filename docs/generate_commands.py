@@ -19,8 +19,10 @@ INTRODUCTION = """# Commands
 {shared}
 
 `treetop --install-completion` lets the shell complete commands, options, presets and settings.
-An error that you can correct is one line on stderr, and the exit code is 2. `NO_COLOR` is respected.
-Where stderr is no terminal, progress is one line per stage.
+An error that you can correct is one line on stderr, and the exit code is 2. This includes a standard
+output that is closed too early, as in `treetop predict … | head`. Ctrl-C, SIGTERM and SIGHUP clean up
+and exit with 130, 143 and 129. `NO_COLOR` is respected. Where stderr is not a terminal, progress is
+one line per stage.
 """
 SHARED = ("verbose", "quiet", "help")
 

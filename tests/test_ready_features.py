@@ -1,4 +1,4 @@
-"""Ready features beside the texts: `fit(texts, labels, features=X)` and everything after it."""
+"""Precomputed features beside the texts: `fit(texts, labels, features=X)` and everything after it."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def tfidf(own):
 
 @pytest.fixture(scope="module")
 def ready(encoder, tfidf):
-    """The same model, trained on ready features."""
+    """The same model, trained on precomputed features."""
     texts, labels = documents()
     model = treetop.XRTransformer(encoder=encoder, **SETTINGS)
     return model.fit(texts, labels, features=tfidf(texts), runtime=FP32)
@@ -68,7 +68,7 @@ def test_features_that_are_missing_or_of_another_width_are_errors_of_one_line(re
             ready,
             texts,
             None,
-            rf"trained on texts with ready features: give features= \({width} columns",
+            rf"trained on texts with precomputed features: give features= \({width} columns",
         ),
         (
             ready,
@@ -76,9 +76,9 @@ def test_features_that_are_missing_or_of_another_width_are_errors_of_one_line(re
             X[:, :-1],
             rf"features has {width - 1} columns, but this model was trained with",
         ),
-        (ready, X, None, "trained on texts with ready features: give the texts too"),
+        (ready, X, None, "trained on texts with precomputed features: give the texts too"),
         (ready, texts * 2, X, "2 texts, but features has 1 rows: give one row per text"),
-        (ready, X, X, "features= goes with texts, but X has features already"),
+        (ready, X, X, "features= is for texts, but X is a matrix of features"),
         (own, texts, X, "this model computes its features from the texts: leave out features="),
     ]
     for model, documents_, features, message in cases:
@@ -138,8 +138,8 @@ def test_held_out_documents_take_their_features_along(encoder, tfidf, queries):
     drawn.fit(texts, labels, features=words(texts), runtime=FP32)
     assert drawn.train_documents_ == round(0.8 * len(texts))
     for features, validation, message in [
-        (words(texts), queries, "the validation documents have no ready features"),
-        (None, held, "the training documents have no ready features"),
+        (words(texts), queries, "the validation documents have no precomputed features"),
+        (None, held, "the training documents have no precomputed features"),
         (words(texts), (*held[:2], held[2][:, :-1]), "validation: features has .* columns, but those"),
         (words(texts), (*held, 1), r"validation: give \(texts, labels\), or \(texts, labels, features"),
     ]:

@@ -21,8 +21,19 @@ def renderer():
 MEASURED = {
     "equality": {
         "data": {
-            "cooking": {"texts": 3000, "trees": 3, "fitted and loaded": 0, "http": 1},
-            "eurlex57k": {"texts": 2000, "trees": 1, "fitted and loaded": 0, "http": 0},
+            "cooking": {
+                "texts": 3000,
+                "trees": 3,
+                "ways": {
+                    "fitted and loaded": {"comparisons": 3000, "differences": 0},
+                    "http": {"comparisons": 3000, "differences": 1},
+                },
+            },
+            "eurlex57k": {
+                "texts": 2000,
+                "trees": 1,
+                "ways": {"http": {"comparisons": 2000, "differences": 0}},
+            },
         }
     },
     "fuzz_data": {
@@ -64,15 +75,17 @@ def test_the_table_contains_what_has_been_measured(renderer, tmp_path):
     for name, found in MEASURED.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(found))
     assert renderer.table(tmp_path).splitlines()[2:] == [
-        "| 5,000 texts of 2 data sets, each asked for in 2 ways | 1 different answers |",
-        "| 2,000 mutated data files | 1 crashes, 0 hangs, 2 other faults; 1,200 read, 797 refused "
+        "| 8,000 comparisons of answers to the same question, asked in different ways (5,000 texts of "
+        "2 data sets) | 1 difference |",
+        "| 2,000 mutated data files | 1 crash, 0 hangs, 2 other faults; 1,200 read, 797 refused "
         "in one line |",
-        "| 300 kills at random times (train, save) | 0 faults: wrong models, lost files or leftovers |",
+        "| 300 processes killed at random times, in 2 scenarios (train; save) | 0 faults (a wrong "
+        "model, a lost file or a leftover) |",
         "| 10,000 loads while another process replaced the model 4,000 times | 0 mixed models, 0 files "
         "left behind |",
         "| 20,000 mutated model folders | 0 crashes, 0 hangs, 0 with too much memory, 2 other errors; "
         "15,000 refused in one line, 4,998 right |",
-        "| 4 times as many requests as the server can answer (700/s) | 91 % of the peak rate "
+        "| 4 times as many requests as the server can answer (700/s) | 91% of the peak rate "
         "answered with labels |",
         "| 10 reloads of models that crash or hang, under load | 0 of 3,000 requests lost |",
     ]
@@ -82,6 +95,11 @@ def test_measurements_may_be_missing(renderer, tmp_path):
     assert renderer.table(tmp_path) == "No counts have been recorded for this version yet."
     (tmp_path / "swaps.json").write_text(json.dumps(MEASURED["swaps"]))
     assert len(renderer.table(tmp_path).splitlines()) == 3
+
+
+def test_recorded_measurements_can_be_rendered(renderer):
+    rows = renderer.table(renderer.RESULTS).splitlines()[2:]
+    assert any("data files" in row for row in rows)
 
 
 def test_the_page_is_the_generated_one(renderer):

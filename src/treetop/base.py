@@ -105,8 +105,8 @@ class FittedMixin(SavingMixin):
         k : int, default=100
             Number of labels per document.
         features : matrix of shape (N, d), optional
-            Ready features of the texts `X`, for a model that was trained with them (see `fit`). In an
-            ensemble each member takes what it was trained on.
+            Precomputed features of the texts `X`, for a model that was trained with them (see `fit`).
+            In an ensemble each member takes what it was trained on.
         beam : int, optional
             Number of nodes followed at each level of the label tree. A larger beam is slower and more
             accurate. By default that of the model.
@@ -183,7 +183,7 @@ class FittedMixin(SavingMixin):
         label : name or list of names, optional
             Labels to explain; by default the best `k`.
         features : matrix of one row, optional
-            Ready features of the text, for a model that was trained with them.
+            Precomputed features of the text, for a model that was trained with them.
         k : int, default=5
             Number of labels to explain if `label` is not given.
         words : int, default=20
@@ -294,7 +294,7 @@ class FittedMixin(SavingMixin):
         return float(self.evaluate(X, y, features=features)["P@1"])
 
     def _documents(self, X: Any, features: Any) -> Any:
-        """The documents of a call, with their ready features if there are any."""
+        """The documents of a call, with their precomputed features if there are any."""
         if features is not None and not self._fitted().needs_features:
             raise TreetopError(
                 "this model computes its features from the texts: leave out features=, or train it "

@@ -86,7 +86,7 @@ def test_one_command_prints_the_tables_and_resumes(tmp_path, archive):
         + " |"
     )
     assert "settings differ from the recipe: {'budget': '6 steps'" in first.stdout
-    # The models read the ready features of the archive instead of computing their own.
+    # The models read the precomputed features of the archive instead of computing their own.
     model = treetop.load(tmp_path / "paper" / "paper" / "eurlex-4k" / "model-1" / "model")
     assert model.model_.needs_features
     # Finished models are loaded, and nothing is measured again.

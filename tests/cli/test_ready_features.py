@@ -1,4 +1,4 @@
-"""The commands on an archive of texts with ready features, from training to predictions."""
+"""The commands on an archive of texts with precomputed features, from training to predictions."""
 
 import json
 import shutil
@@ -62,8 +62,8 @@ def model(place, run):
     if not (place / "both").exists():
         code, shown = run(*TRAIN, "-o", "both", "--hold-out", "0.2")
         assert code == 0, shown.err
-        assert "texts with ready features in tfidf-attnxml/X.trn.npz" in shown.err
-        assert "7 ready features are used in place of TF-IDF features: predictions require" in shown.err
+        assert "texts with precomputed features in tfidf-attnxml/X.trn.npz" in shown.err
+        assert "7 precomputed features are used in place of TF-IDF features: predictions" in shown.err
     return "both"
 
 
@@ -103,8 +103,8 @@ def test_lines_take_a_file_of_features(place, run, model):
     code, shown = run("predict", model, "archive/X.tst.txt")
     assert code == 2
     assert (
-        "the model takes texts with ready features, but the data has texts: give the features with "
-        "--features, or train a model with --features none"
+        "the model takes texts with precomputed features, but the data has texts: give the features "
+        "with --features, or train a model with --features none"
     ) in shown.err
 
 
@@ -131,18 +131,18 @@ def test_a_validation_split_and_a_resumed_run_take_the_same_features(place, run)
 def test_without_features_the_words_are_counted(place, run):
     code, shown = run("train", "archive", "-o", "plain", "--features", "none")
     assert code == 0, shown.err
-    assert "ready features" not in shown.err
+    assert "precomputed features" not in shown.err
     model = treetop.load(place / "plain")
     assert model.predict(["red apple"], 1)[0][0][0] in model.classes_
     code, shown = run("evaluate", "plain", "archive")
     assert code == 0
-    assert "the model computes its features from the texts: the ready ones are not used" in shown.err
+    assert "its features from the texts: the precomputed ones are ignored" in shown.err
 
 
 def test_xr_linear_uses_the_features_instead_of_the_texts(place, run, model):
     code, shown = run("train", "archive", "-o", "linear")
     assert code == 0, shown.err
-    assert "7 ready features are used instead of the texts" in shown.err
+    assert "7 precomputed features are used instead of the texts" in shown.err
     trained = treetop.load(place / "linear")
     assert trained.n_features_in_ == COLUMNS
     assert not trained.model_.reads_texts
@@ -171,7 +171,8 @@ def test_inspect_and_convert_say_what_becomes_of_the_features(place, run):
         "X.tst.npz",
     ]
     _, shown = run("data", "convert", "archive", "lines")
-    assert "the ready features were left out: text-lines cannot hold texts and features" in shown.err
+    lost = "the precomputed features were left out: text-lines cannot hold texts and features"
+    assert lost in shown.err
     _, shown = run("data", "convert", "archive", "matrices", "--to", "xmlrepo")
     assert "the texts were left out: xmlrepo cannot hold texts and features" in shown.err
     _, shown = run("data", "convert", "archive", "copy", "--to", "pecos")

@@ -1,4 +1,4 @@
-"""Ready features beside the texts of archives, as PECOS and AttentionXML lay them out."""
+"""Precomputed features beside the texts of archives, as PECOS and AttentionXML lay them out."""
 
 import numpy as np
 import pytest
@@ -42,7 +42,7 @@ def test_the_features_of_an_archive_are_found_in_a_folder_of_it(archive):
     assert_texts_and_features(data)
     assert data.label_names == ["red", "green", "blue"]
     assert data.detected == (
-        "pecos (texts with ready features in tfidf-attnxml/X.trn.npz and tfidf-attnxml/X.tst.npz)"
+        "pecos (texts with precomputed features in tfidf-attnxml/X.trn.npz and tfidf-attnxml/X.tst.npz)"
     )
     assert data.reading.warnings == ()
     assert repr(data.split("train")) == "Split(3 texts with 4 features)"
@@ -74,7 +74,7 @@ def test_of_several_folders_of_features_one_is_chosen(archive):
     for short, matrix in X.items():
         sp.save_npz(other / f"X.{short}.npz", 2 * matrix)
     with pytest.raises(
-        TreetopError, match=r"has ready features in .*attnxml and .*ngram: choose a fol"
+        TreetopError, match=r"has precomputed features in .*attnxml and .*ngram: choose a fol"
     ):
         open_data(archive)
     chosen = open_data(archive, features="tfidf-ngram").split("test")
@@ -164,6 +164,6 @@ def test_data_sets_are_put_together_if_all_have_features_or_none(archive):
     np.testing.assert_array_equal(twice.X.toarray(), np.vstack(2 * [X["trn"].toarray()]))
     for pair in ([both, texts], [texts, both]):
         with pytest.raises(
-            TreetopError, match=r"has texts alone, but the texts in .* have ready features"
+            TreetopError, match=r"has texts alone, but the texts in .* have precomputed features"
         ):
             joined(pair, [archive, archive])

@@ -63,7 +63,7 @@ def test_a_transformer_without_its_words_takes_texts_with_features():
     runtime = treetop.Runtime(precision="fp32")
     X = sp.load_npz(HERE / "X.npz")  # PECOS's TF-IDF of the same texts
     assert_same(model.predict_scores(TEXTS, 20, features=X, runtime=runtime), "transformer")
-    with pytest.raises(TreetopError, match="trained on texts with ready features: give features="):
+    with pytest.raises(TreetopError, match="on texts with precomputed features: give features="):
         model.predict(TEXTS)
 
 

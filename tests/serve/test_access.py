@@ -337,7 +337,7 @@ def test_labels_do_not_depend_on_what_other_requests_of_the_batch_ask_for(model_
 
 @pytest.fixture(scope="module")
 def texts_and_features(tmp_path_factory):
-    """A model of texts with three ready features each."""
+    """A model of texts with three precomputed features each."""
     place = tmp_path_factory.mktemp("both")
     words = {"red": "1 0", "green": "0 1", "blue": "1 1"}
     (place / "vectors.txt").write_text("".join(f"{word} {row}\n" for word, row in words.items()))

@@ -44,7 +44,7 @@ class Incoming:
 def read_incoming(
     source: str, options: ReadOptions, split: str | None, model: Predictor, report: Reporter
 ) -> Incoming:
-    """Read what is to be labelled: standard input or text lines as a stream, anything else whole."""
+    """Read what is to be labeled: standard input or text lines as a stream, anything else whole."""
     path = Path(source)
     is_file = source != STDIN and path.is_file()
     form = recognized_format(path) if is_file or (source != STDIN and path.is_dir()) else None
@@ -141,7 +141,9 @@ def documents_for(model: Predictor, split: Split, form: str, report: Reporter) -
     check_kind(model, split.texts is not None, split.X is not None)
     if split.texts is not None and split.X is not None:
         if not model.needs_features:
-            report.note("the model computes its features from the texts: the ready ones are not used")
+            report.note(
+                "the model computes its features from the texts: the precomputed ones are ignored"
+            )
             return replace(split, X=None)
         return split if model.reads_texts else replace(split, texts=None)
     if split.X is None or form != libsvm.NAME:
@@ -174,5 +176,5 @@ def check_kind(model: Predictor, texts: bool, features: bool) -> None:
 def kind_name(texts: bool, features: bool) -> str:
     """What a model takes or a data set has, in words."""
     if texts and features:
-        return "texts with ready features"
+        return "texts with precomputed features"
     return "texts" if texts else "features"

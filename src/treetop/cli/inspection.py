@@ -193,7 +193,7 @@ def convert_dataset(options: ConvertOptions, console: Console | None = None) -> 
     texts = (text for split in dataset.splits.values() for text in split.texts or ())
     both = any(split.texts is not None and split.X is not None for split in dataset.splits.values())
     if both and written != pecos.NAME:
-        lost = "texts" if written in FEATURES else "ready features"
+        lost = "texts" if written in FEATURES else "precomputed features"
         console.note(f"the {lost} were left out: {written} cannot hold texts and features, pecos can")
     breaks = sum("\n" in text or "\r" in text for text in texts)
     if breaks and written in LINES:

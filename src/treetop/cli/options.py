@@ -132,7 +132,7 @@ class ExplainOptions:
     k: int = documented(3, "Number of best labels to explain.", flags=("-k",), at_least=1)
     words: int = documented(15, "Number of words listed per label.", at_least=0)
     features: Path | None = documented(
-        None, "A .npz file with the ready features of the text: one row.", metavar="FILE"
+        None, "A .npz file with the precomputed features of the text: one row.", metavar="FILE"
     )
     json: bool = documented(False, JSON_HELP)
 

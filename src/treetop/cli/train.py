@@ -191,13 +191,13 @@ def preset_name(preset: str | None) -> str:
 
 
 def note_features(split: Split, kind: str, report: Reporter) -> None:
-    """Note that ready features are used beside the texts, or instead of them."""
+    """Note that precomputed features are used alongside the texts, or instead of them."""
     if split.texts is None or split.X is None:
         return
     use = "in place of TF-IDF features" if kind == TRANSFORMER else "instead of the texts"
     report.note(
-        f"{split.X.shape[1]:,} ready features are used {use}: predictions require them too; --features "
-        "none trains on the texts alone"
+        f"{split.X.shape[1]:,} precomputed features are used {use}: predictions require them too; "
+        "--features none trains on the texts alone"
     )
 
 

@@ -24,7 +24,7 @@ class Split:
 
     `texts` or `X`, a sparse matrix of shape (N, d), holds the documents; both if the texts have ready
     features. `labels`, lists of names, or
-    `Y`, a sparse matrix of shape (N, L), holds their labels; neither is set for unlabelled documents.
+    `Y`, a sparse matrix of shape (N, L), holds their labels; neither is set for unlabeled documents.
     `excluded`, of the shape of `Y`, marks pairs of document and label that are left out of evaluation,
     such as links of a page to itself in LF data sets. `records` are the rows of a table with all their
     columns, if the reader was asked to keep them.
@@ -46,7 +46,7 @@ class Split:
 
     @property
     def given_labels(self) -> list[list[str]] | sp.csr_matrix | None:
-        """Lists of names or a matrix, as `fit` takes them; None for unlabelled documents."""
+        """Lists of names or a matrix, as `fit` takes them; None for unlabeled documents."""
         return self.labels if self.labels is not None else self.Y
 
     @property

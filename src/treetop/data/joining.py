@@ -73,8 +73,8 @@ def check_alike(datasets: Sequence[Dataset], sources: Sequence[Path]) -> None:
             if split.texts is not None and (split.X is None) != (first.X is None):
                 lacking, having = (source, sources[0]) if split.X is None else (sources[0], source)
                 raise TreetopError(
-                    f"{lacking}: has texts alone, but the texts in {having} have ready features: give "
-                    "--features none to use the texts only"
+                    f"{lacking}: has texts alone, but the texts in {having} have precomputed features: "
+                    "give --features none to use the texts only"
                 )
             if split.has_labels != first.has_labels:
                 raise TreetopError(

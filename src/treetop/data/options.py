@@ -11,7 +11,7 @@ from treetop.fields import check_fields, documented
 # Separators that are hard to type or to see in a shell, by the names that stand for them.
 SEPARATOR_NAMES = {"tab": "\t", "space": " ", "none": ""}
 
-# What ready features to use: those that are found, or none; anything else is a file or folder of them.
+# Which precomputed features to use: those that are found, or none; anything else is their place.
 ANY_FEATURES, NO_FEATURES = "auto", "none"
 
 
@@ -69,11 +69,11 @@ class ReadOptions:
     )
     features: str = documented(
         ANY_FEATURES,
-        "Ready features beside the texts, used in place of TF-IDF: none leaves them out; a folder with "
-        "X.trn.npz and X.tst.npz, or a single .npz file. By default (auto), those that are found in "
-        "archives of PECOS and AttentionXML, such as tfidf-attnxml.",
+        "Precomputed features of the texts, used in place of TF-IDF: a folder with X.trn.npz and "
+        "X.tst.npz, or a single .npz file; none uses the texts alone. By default (auto), those that "
+        "are found in archives of PECOS and AttentionXML, such as tfidf-attnxml.",
         section="Data",
-        metavar="auto|none|FOLDER",
+        metavar="auto|none|PATH",
     )
     keep_columns: bool = False  # also keep the columns that hold neither texts nor labels
     with_labels: bool = True  # or read no column of labels from tables

@@ -58,8 +58,8 @@ def open_data(
         Whether labels of the same name in a file of label names are merged; otherwise the second is
         called ``"name (2)"``.
     features : str
-        Ready features beside the texts: ``"auto"`` reads those that are found in archives of PECOS and
-        AttentionXML, ``"none"`` leaves them out; otherwise a folder or file of them.
+        Precomputed features of the texts: ``"auto"`` reads those that are found in archives of PECOS
+        and AttentionXML, ``"none"`` leaves them out; otherwise a folder or file of them.
 
     Returns
     -------

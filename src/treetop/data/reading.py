@@ -15,7 +15,7 @@ class Recognized:
 
     `text_columns` and `labels_column` are those of a table. `delimiter` separates the columns of a CSV
     file. `separator` divides fields into labels; None if no field is divided. `encoding` is None for
-    UTF-8. `files` are the files and folders that were read, `features` those of ready features.
+    UTF-8. `files` are the files and folders that were read, `features` those of precomputed features.
     """
 
     text_columns: tuple[str, ...] = ()
@@ -41,7 +41,7 @@ class Recognized:
             parts.append(f"encoding {self.encoding}")
         if self.features:
             names = [str(Path(file.parent.name, file.name)) for file in self.features]
-            parts.append(f"texts with ready features in {' and '.join(names)}")
+            parts.append(f"texts with precomputed features in {' and '.join(names)}")
         return ", ".join(parts)
 
     @property

@@ -1,4 +1,4 @@
-"""Ready features beside texts: matrices such as ``tfidf-attnxml/X.trn.npz`` in archives of PECOS."""
+"""Precomputed features of texts: matrices such as ``tfidf-attnxml/X.trn.npz`` in archives of PECOS."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Files = Mapping[str, Path]
 def with_ready_features(
     dataset: Dataset, path: Path | None, options: ReadOptions, searched: bool
 ) -> Dataset:
-    """A copy whose texts have the ready features that the options ask for, or that are found.
+    """A copy whose texts have the precomputed features that the options ask for, or that are found.
 
     They are looked for only in folders that are `searched`; `path` is None for data in memory.
     """
@@ -38,7 +38,7 @@ def with_ready_features(
     if len(complete) > 1:
         folders = " and ".join(str(next(iter(files.values())).parent) for files in complete)
         raise TreetopError(
-            f"{path}: has ready features in {folders}: choose a folder with --features, or give "
+            f"{path}: has precomputed features in {folders}: choose a folder with --features, or give "
             "--features none (features=)"
         )
     if complete:

@@ -90,7 +90,7 @@ def read_text_lines(
     separator: str | None = TAB,
     encodings: Sequence[str] = (UTF8, UTF8),
 ) -> Split:
-    """Read one split, unlabelled without a file of labels; separator None means any whitespace.
+    """Read one split, unlabeled without a file of labels; separator None means any whitespace.
 
     `encodings` are those of the two files.
     """

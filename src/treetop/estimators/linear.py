@@ -102,8 +102,8 @@ class XRLinear(Learner):
             frame, whose columns are the labels; or one label per document. Names are strings,
             integers, floats or booleans, all of one type, which predictions and saved models keep.
         features : matrix of shape (N, d), optional
-            Ready features of the texts `X`, used in place of TF-IDF features: predictions require such
-            features too. The texts are only kept, with ``keep_documents=True``.
+            Precomputed features of the texts `X`, used in place of TF-IDF features: predictions require
+            such features too. The texts then serve ``keep_documents=True`` only.
         feature_names : sequence of names, optional
             Names of the columns of a matrix of features, which explanations show instead of numbers.
         label_names : sequence of names, optional

@@ -117,8 +117,8 @@ class XRTransformer(Learner):
         y, label_names, sample_weight
             As for `XRLinear.fit`.
         features : matrix of shape (N, d), optional
-            Ready features of the texts, used in place of TF-IDF features, such as those of the paper's
-            data sets: predictions require such features too.
+            Precomputed features of the texts, used in place of TF-IDF features, such as those of the
+            paper's data sets: predictions require such features too.
         feature_names : sequence of names, optional
             Names of the columns of `features`, which explanations show instead of numbers.
         validation : (texts, labels) or (texts, labels, features), optional

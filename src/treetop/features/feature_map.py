@@ -65,7 +65,7 @@ class FeatureMap:
 
     @property
     def needs_features(self) -> bool:
-        """Whether ready features are required, alone or beside the texts."""
+        """Whether precomputed features are required, alone or with the texts."""
         if self.encoder is None:
             return self.words is None
         return self.words is None and self.widths[0] > 0
@@ -102,7 +102,7 @@ class FeatureMap:
         return replace(joined, blank=blank) if blank.any() else joined
 
     def sparse_half(self, texts: list[str], runtime: Runtime, ready: Features | None) -> sp.csr_matrix:
-        """Φ_tfidf of texts, or the ready features in its place."""
+        """Φ_tfidf of texts, or the precomputed features in its place."""
         if self.words is not None:
             return self.words.transform(texts, runtime.threads)
         if not self.needs_features:
@@ -110,7 +110,7 @@ class FeatureMap:
         width = self.widths[0]
         if ready is None:
             raise TreetopError(
-                f"this model was trained on texts with ready features: give features= ({width:,} "
+                f"this model was trained on texts with precomputed features: give features= ({width:,} "
                 "columns) with the texts"
             )
         if sum(ready.widths) != width:

@@ -1,4 +1,4 @@
-"""The documents passed to an estimator: texts, a matrix of features, or texts with ready features."""
+"""The documents passed to an estimator: texts, a matrix of features, or texts with features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBERS, TEXTS = "biuf", "OUT"
 
 @dataclass(frozen=True)
 class TextsWithFeatures:
-    """Texts, and a row of ready features for each. A model takes from it what it was trained on."""
+    """Texts, and precomputed features of each. A model takes from it what it was trained on."""
 
     texts: Sequence[str]
     X: Features
@@ -32,12 +32,12 @@ class TextsWithFeatures:
 
 
 def with_features(X: Any, ready: Any) -> Any:
-    """`X`, together with its ready features if there are any; a copy of the texts is made then."""
+    """`X`, together with its precomputed features if there are any; the texts are copied then."""
     if ready is None:
         return X
     if isinstance(X, TextsWithFeatures) or not is_text(X):
         raise TreetopError(
-            "features= goes with texts, but X has features already: give either texts with features=, "
+            "features= is for texts, but X is a matrix of features: give either texts with features=, "
             "or a matrix alone"
         )
     texts, rows = list(python_texts(X)), read_features(ready)

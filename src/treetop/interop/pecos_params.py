@@ -28,7 +28,7 @@ DEFAULTS: dict[str, Any] = {
     "beam": 20,
     "score_transform": "l3-hinge",
 }
-# What PECOS does without a key for it. It reads ready features; `ngrams` are those of its own TF-IDF.
+# What PECOS does without a key for it. It reads features; `ngrams` are those of its own TF-IDF.
 FIXED: dict[str, Any] = {
     "ngrams": "word:1-2",
     "max_features": None,

@@ -52,7 +52,7 @@ class KeptDocuments:
         if checked["columns"][0] != widths[0]:
             raise TreetopError(f"columns is {checked['columns'][0]:,} instead of {widths[0]:,}")
         if checked["text_ends"].size not in (0, sizes["documents"]):
-            raise TreetopError("text_ends has neither an entry per document nor none")
+            raise TreetopError("text_ends must have one entry per document, or none")
         check_name_ends(checked["text_ends"], checked["text"])
         return cls(checked)
 

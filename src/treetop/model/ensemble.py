@@ -59,7 +59,7 @@ class EnsembleModel:
 
     @property
     def ready_columns(self) -> int | None:
-        """Columns of the ready features, of the first member that takes any; None if none does."""
+        """Columns of the precomputed features of the first member that takes any; None if none does."""
         every = (member.ready_columns for member in self.members)
         return next((columns for columns in every if columns is not None), None)
 
@@ -80,7 +80,7 @@ class EnsembleModel:
 
     @property
     def needs_features(self) -> bool:
-        """Whether any member takes ready features, alone or with texts."""
+        """Whether any member takes precomputed features, alone or with texts."""
         return any(member.needs_features for member in self.members)
 
     def features(self, documents: Any, runtime: Runtime = HERE) -> list[Any]:

@@ -1,4 +1,4 @@
-"""Names of ready features, which explanations show instead of numbers."""
+"""Names of precomputed features, which explanations show instead of numbers."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FeatureNames:
         """Names of a file, which may be from a stranger; `widths` are those of the features."""
         checked = check_arrays(arrays, COLUMNS, {})
         if checked["text_ends"].size not in (widths[0], sum(widths)):
-            raise TreetopError("text_ends has not an entry per feature")
+            raise TreetopError("text_ends must have one entry per feature")
         check_name_ends(checked["text_ends"], checked["text"])
         return cls(checked)
 

@@ -92,12 +92,12 @@ class Model:
 
     @property
     def needs_features(self) -> bool:
-        """Whether the model takes ready features, alone or with texts."""
+        """Whether the model takes precomputed features, alone or with texts."""
         return self.feature_map.needs_features
 
     @property
     def ready_columns(self) -> int | None:
-        """Columns of the ready features that it takes, alone or with texts; None if it takes none."""
+        """Columns of the precomputed features it takes, alone or with texts; None if it takes none."""
         if not self.needs_features:
             return None
         return self.widths[0] if self.reads_texts else sum(self.widths)
@@ -110,7 +110,7 @@ class Model:
     def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
         """Compute features of texts, or check and convert a feature matrix.
 
-        Of texts with ready features, the model takes what it was trained on.
+        Of texts with precomputed features, the model takes what it was trained on.
         """
         texts, ready = parts_of(documents)
         if ready is None or (texts is not None and self.reads_texts):
@@ -125,8 +125,8 @@ class Model:
         if X.widths != self.widths:
             if self.reads_texts and sum(X.widths) == self.ready_columns:
                 raise TreetopError(
-                    "this model was trained on texts with ready features: give the texts too, and "
-                    "these features as features="
+                    "this model was trained on texts with precomputed features: give the texts too, "
+                    "and these features as features="
                 )
             raise TreetopError(
                 f"X has {sum(X.widths)} features, but {NAMES[self.kind]} is expecting "

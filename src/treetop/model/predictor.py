@@ -49,7 +49,7 @@ class Predictor(Protocol):
     @property
     def needs_features(self) -> bool: ...  # noqa: D102
     def features(self, documents: Any, runtime: Runtime = HERE) -> Any:
-        """Compute features of texts, with or without ready features, or check a feature matrix."""
+        """Compute features of texts, with or without precomputed ones, or check a feature matrix."""
 
     def select(self, features: Any, rows: np.ndarray) -> Any:
         """Select features of some documents by their row numbers."""

@@ -79,7 +79,7 @@ def hashes_of_rows(matrix: Any) -> Iterator[int]:
 
 
 def hashes_of(documents: Any) -> Iterable[int]:
-    """The hashes of texts, with or without ready features, or of the rows of a matrix."""
+    """The hashes of texts, with or without precomputed features, or of the rows of a matrix."""
     if isinstance(documents, TextsWithFeatures):
         documents = documents.texts
     if isinstance(documents, list):

@@ -72,7 +72,7 @@ FeatureRow = Annotated[list[Number], Field(max_length=1_000_000)] | SparseRow
 
 @dataclass(frozen=True)
 class TextWithRow:
-    """A text and its ready features."""
+    """A text and its precomputed features."""
 
     text: str
     features: list[float] | SparseRow

@@ -31,7 +31,7 @@ class TrainingDocuments:
     weights: np.ndarray | None  # float32, by document; None: all 1
     held_texts: list[str]
     held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
-    features: sp.csr_matrix | None = None  # ready features of the texts, in place of TF-IDF features
+    features: sp.csr_matrix | None = None  # precomputed, in place of TF-IDF features
     held_features: sp.csr_matrix | None = None  # and of the held-out texts
 
     @contextmanager
@@ -61,9 +61,9 @@ def read_documents(
 ) -> TrainingDocuments:
     """Read documents, labels and weights, and hold out documents for validation.
 
-    `documents` are texts, or texts with ready features. The held-out documents are `validation` (texts,
-    labels and perhaps features) or a random fraction of all documents. Documents with a weight of 0 are
-    dropped.
+    `documents` are texts, or texts with precomputed features. The held-out documents are `validation`
+    (texts, labels and perhaps features) or a random fraction of all documents. Documents with a weight
+    of 0 are dropped.
     """
     texts, X = checked_documents(documents)
     Y, classes = read_labels(y, names)
@@ -88,7 +88,7 @@ def read_documents(
 def read_validation(
     validation: tuple[Any, ...], classes: np.ndarray, X: sp.csr_matrix | None
 ) -> tuple[list[str], sp.csr_matrix, sp.csr_matrix | None]:
-    """Texts, labels and ready features of validation documents; `X` are those of training."""
+    """Texts, labels and precomputed features of validation documents; `X` are those of training."""
     if len(validation) not in (2, 3):
         raise TreetopError("validation: give (texts, labels), or (texts, labels, features)")
     given, y, *more = validation
@@ -100,7 +100,8 @@ def read_validation(
     if (X is None) != (held_X is None):
         lacking = "the validation documents" if held_X is None else "the training documents"
         raise TreetopError(
-            f"validation: {lacking} have no ready features: give features for both, or for neither"
+            f"validation: {lacking} have no precomputed features: give features for both, or for "
+            "neither"
         )
     if X is not None and held_X is not None and X.shape[1] != held_X.shape[1]:
         raise TreetopError(
@@ -118,7 +119,7 @@ def selected(
 
 
 def rows_of(X: sp.csr_matrix | None, rows: np.ndarray) -> sp.csr_matrix | None:
-    """Select rows of ready features, if there are any."""
+    """Select rows of precomputed features, if there are any."""
     return None if X is None else canonical(X[rows])
 
 
@@ -139,7 +140,7 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
 
 
 def checked_documents(documents: Any) -> tuple[list[str], sp.csr_matrix | None]:
-    """The texts as a list, and their ready features; a text that is not a string is an error."""
+    """The texts as a list, and their precomputed features; a text that is not a string is an error."""
     given, ready = parts_of(documents)
     texts = list(given or ())
     for number, text in enumerate(texts):

@@ -103,7 +103,7 @@ class Training:
     ) -> tuple[Tfidf | None, sp.csr_matrix, sp.csr_matrix]:
         """Fit Φ_tfidf; return it with the features of the training and of the held-out documents.
 
-        Ready features take its place: there is no Φ_tfidf then.
+        Precomputed features take its place: there is no Φ_tfidf then.
         """
         if data.features is not None and data.held_features is not None:
             self.run.fingerprint(TEXT_FEATURES.name, {"ready": True}, TEXT_FEATURES.after)

@@ -122,7 +122,7 @@ def check_table(name: str, keys: np.ndarray, values: np.ndarray, least: int, bel
 def check_name_ends(ends: np.ndarray, names: np.ndarray) -> None:
     """Raise unless `ends`, read from a file, split a buffer of names: they never fall or exceed it."""
     if (np.diff(ends, prepend=0) < 0).any() or (ends.size and ends[-1] > names.size):
-        raise TreetopError("the ends of names fall, or are beyond the last name")
+        raise TreetopError("the ends of names decrease, or exceed the last name")
 
 
 class TokenBlock(NamedTuple):

@@ -80,7 +80,8 @@ class TransformerSettings(EncoderSettings):
     weight_decay: float = tuning(0.0, "Weight decay of the encoder's weight matrices.", at_least=0)
     clip: float = tuning(1.0, "Maximum norm of the gradient; larger gradients are clipped.", above=0)
     clip_separately: bool = tuning(
-        False, "Clip the gradients of the encoder and of the classification head each, as PECOS does."
+        False,
+        "Clip the gradients of the encoder and of the classification head separately, as PECOS does.",
     )
     dropout: float = tuning(
         0.1, "Dropout probability in the encoder and the classification head.", at_least=0, below=1
@@ -143,7 +144,7 @@ class TransformerSettings(EncoderSettings):
     )
     bootstrap_weighting: str | None = bootstrapping(
         None,
-        "Weights of the solver's loss: relevance, counts or equal. By default, as tune_weighting.",
+        "Weights of the solver's loss: relevance, counts or equal. By default, that of tune_weighting.",
         choices=WEIGHTINGS,
     )
     bootstrap_lambda: float | None = bootstrapping(
@@ -191,14 +192,14 @@ class TransformerSettings(EncoderSettings):
     )
     matcher_cost_sensitive: bool | None = matching(
         None,
-        "Weight the positive labels of each document by R̂. By default, as the rankers (PECOS's "
+        "Weight the positive labels of each document by R̂. By default, as for the rankers (PECOS's "
         "cost_sensitive_ranker concerns these rankers alone).",
     )
     matcher_bias: float | None = matching(
         None, "Value of their constant feature. By default, that of the rankers.", at_least=0
     )
     matcher_prune_below: float | None = matching(
-        None, "Drop their weights below this. By default, prune_below.", at_least=0
+        None, "Drop their weights below this absolute value. By default, prune_below.", at_least=0
     )
     matcher_score_transform: str | None = matching(
         None,
