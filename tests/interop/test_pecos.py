@@ -21,7 +21,7 @@ TEXTS = (HERE / "test.txt").read_text("utf-8").removesuffix("\n").split("\n")
 def assert_same(made, name):
     expected = sp.load_npz(HERE / f"{name}.npz")
     assert (made.astype(bool) != expected.astype(bool)).nnz == 0
-    assert abs(made - expected).max() < 1e-4
+    assert abs(made - expected).max() <= 1e-6
 
 
 @pytest.mark.parametrize("name", ["linear", "no-bias", "flat"])
@@ -30,6 +30,16 @@ def test_a_linear_model_predicts_the_same(name):
     X = sp.load_npz(HERE / "X.npz")
     assert_same(model.predict_scores(X, 20), name)
     assert list(model.classes_[:2]) == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "transforms", "beams", "bias"),
+    [("raw-last", 20, "l3-hinge/l3-hinge/identity", 20, 0.5), ("beams", 10, "l3-hinge", "2/3", 1.0)],
+)
+def test_a_linear_model_with_values_by_level_predicts_the_same(name, k, transforms, beams, bias):
+    model = import_model(HERE / name)
+    assert (model.score_transform, model.beam, model.bias) == (transforms, beams, bias)
+    assert_same(model.predict_scores(sp.load_npz(HERE / "X-frequent.npz"), k), name)
 
 
 def test_a_linear_model_predicts_from_texts_with_label_names_and_after_saving(tmp_path):
@@ -77,11 +87,41 @@ def test_a_transformer_predicts_the_same(tmp_path):
     assert_same(again.predict_scores(TEXTS, 20), "transformer")
 
 
+@pytest.mark.parametrize(
+    ("name", "k", "pooling", "transforms", "beams", "bias"),
+    [
+        ("bert-by-level", 10, "pooler", "l3-hinge/l3-hinge/identity", "2/3", 2.0),
+        ("roberta", 20, "pooler", "l3-hinge", 20, 1.0),
+        ("xlnet", 20, "summary", "l3-hinge/l3-hinge/identity", "2/4", 1.0),
+        ("distilbert", 20, "cls", "l3-hinge", "3/5", 0.0),
+    ],
+)
+def test_a_transformer_of_each_family_predicts_the_same(
+    tmp_path, name, k, pooling, transforms, beams, bias
+):
+    pytest.importorskip("torch")
+    model = import_model(HERE / name)
+    settings = (model.pooling, model.score_transform, model.beam, model.bias)
+    assert settings == (pooling, transforms, beams, bias)
+    runtime = treetop.Runtime(precision="fp32")
+    X = sp.load_npz(HERE / "X-frequent.npz")
+    assert_same(model.predict_scores(TEXTS, k, features=X, runtime=runtime), name)
+    model.save(tmp_path / "m")
+    again = treetop.load(str(tmp_path / "m"), runtime=runtime)
+    assert_same(again.predict_scores(TEXTS, k, features=X), name)
+
+
 def broken(tmp_path, name, change):
     folder = tmp_path / name
     shutil.copytree(HERE / name, folder)
     change(folder)
     return folder
+
+
+def in_file(path, old, new):
+    text = path.read_text("utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), "utf-8")
 
 
 @pytest.mark.parametrize(
@@ -112,9 +152,26 @@ def broken(tmp_path, name, change):
         (
             "transformer",
             lambda f: (f / "text_encoder/text_encoder/config.json").write_text(
-                '{"model_type": "xlnet"}'
+                '{"model_type": "electra"}'
             ),
-            "family 'xlnet' cannot be imported",
+            "family 'electra' cannot be imported, only bert, roberta, xlm-roberta, xlnet, distilbert",
+        ),
+        (
+            "xlnet",
+            lambda f: in_file(f / "text_encoder/text_encoder/config.json", '"d_model": 8', '"x": 8'),
+            "config.json: d_model is not a size",
+        ),
+        (
+            "xlnet",
+            lambda f: in_file(
+                f / "text_encoder/text_encoder/config.json", 'proj": false', 'proj": true'
+            ),
+            "config.json: summary_use_proj is True, but PECOS trains with False",
+        ),
+        (
+            "raw-last",
+            lambda f: in_file(f / "ranker/0.model/param.json", "l3-hinge", "noop"),
+            "only the last levels may be identity",
         ),
         (
             "transformer",

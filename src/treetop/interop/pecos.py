@@ -6,10 +6,11 @@ the pickled head of an XR-Transformer is not used for prediction by PECOS either
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,8 +35,24 @@ from treetop.settings.notation import written_tree
 from treetop.settings.schema import LinearSettings, TransformerSettings
 
 Kind = TypeVar("Kind", bound=LinearSettings)
-# Families whose text vector in PECOS is the pooler's; for others PECOS adds layers of its own.
-POOLED = ("bert", "roberta", "xlm-roberta")
+
+
+class Family(NamedTuple):
+    """How PECOS makes one vector of a text with encoders of a family."""
+
+    pooling: str
+    width: str  # the key of the vector's length in the encoder's config.json
+
+
+FAMILIES = {
+    "bert": Family("pooler", "hidden_size"),
+    "roberta": Family("pooler", "hidden_size"),
+    "xlm-roberta": Family("pooler", "hidden_size"),
+    "xlnet": Family("summary", "d_model"),
+    "distilbert": Family("cls", "dim"),
+}
+# PECOS's XLNet: the tanh of the last token, without the projection that XLNet has by default.
+SUMMARY = {"summary_type": "last", "summary_use_proj": False, "summary_activation": "tanh"}
 
 
 def import_model(
@@ -77,19 +94,12 @@ def import_linear(folder: Path, words: Path | None, labels: Path | None) -> XRLi
 def import_transformer(folder: Path, words: Path | None, labels: Path | None) -> XRTransformer:
     """Import an ``XTransformer``: encoder, tokenizer and the ranker on Φ_cat."""
     inner = folder / "text_encoder"
-    config = read_json(inner / "text_encoder" / "config.json")
-    family = config.get("model_type")
-    if family not in POOLED:
-        raise TreetopError(
-            f"{folder}: encoders of the family {family!r} cannot be imported, only {', '.join(POOLED)}"
-        )
+    file = inner / "text_encoder" / "config.json"
+    family, width = read_family(file, read_json(file))
     if not (folder / "concat_model").is_dir():
         raise TreetopError(
             f"{folder}: concat_model is missing: PECOS cannot predict with this model either"
         )
-    width = config.get("hidden_size")
-    if type(width) is not int or not 0 < width < LARGEST:
-        raise TreetopError(f"{inner / 'text_encoder' / 'config.json'}: hidden_size is not a size")
     ranker, sparse = read_pecos_ranker(folder / "concat_model" / "ranker", width, thread_count(None))
     parameters = inner / "param.json"
     predicting = section(parameters, read_json(parameters), "pred_params")
@@ -97,7 +107,7 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
     settings = replace(
         with_ranker(TransformerSettings(), ranker),
         encoder=str(inner / "text_encoder"),
-        pooling="pooler",
+        pooling=family.pooling,
         max_length=int(length),
         dense_weight=1.0,
         center=False,
@@ -114,6 +124,23 @@ def import_transformer(folder: Path, words: Path | None, labels: Path | None) ->
     )
 
 
+def read_family(file: Path, config: dict[str, Any]) -> tuple[Family, int]:
+    """The family of an encoder, and the length of its vectors."""
+    name = str(config.get("model_type"))
+    family = FAMILIES.get(name)
+    if family is None:
+        raise TreetopError(
+            f"{file}: encoders of the family {name!r} cannot be imported, only {', '.join(FAMILIES)}"
+        )
+    width = config.get(family.width)
+    if type(width) is not int or not 0 < width < LARGEST:
+        raise TreetopError(f"{file}: {family.width} is not a size")
+    for key, value in SUMMARY.items() if family.pooling == "summary" else ():
+        if config.get(key) != value:
+            raise TreetopError(f"{file}: {key} is {config.get(key)!r}, but PECOS trains with {value!r}")
+    return family, width
+
+
 def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
     """Open the encoder together with the tokenizer, which PECOS keeps in another folder."""
     with scratch_folder("pecos") as folder:
@@ -122,6 +149,7 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
                 raise TreetopError(f"{inner / part}: missing")
             for file in (inner / part).iterdir():
                 shutil.copy(file, folder)
+        take_as_saved(folder)
         return open_encoder(
             str(folder),
             Runtime(precision="fp32"),
@@ -130,6 +158,18 @@ def read_encoder(inner: Path, settings: TransformerSettings) -> TextEncoder:
             dropout=settings.dropout,
             to_learn=False,
         )
+
+
+def take_as_saved(folder: Path) -> None:
+    """Have transformers read tokenizer.json as it is.
+
+    From version 5 on it builds the tokenizers of some families anew, with the pieces alone: XLNet's
+    would lose the token of a space at the end of a text.
+    """
+    file = folder / "tokenizer_config.json"
+    if file.is_file() and (folder / "tokenizer.json").is_file():
+        config = {**read_json(file), "tokenizer_class": "PreTrainedTokenizerFast"}
+        file.write_text(json.dumps(config), "utf-8")
 
 
 def checked_words(folder: Path, width: int) -> PecosWords:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,10 +16,12 @@ from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
 from treetop.ranking.ranker import Ranker
+from treetop.ranking.scores import path_score
 from treetop.ranking.weights import ClusterWeights, assemble
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import SCORE_TRANSFORMS
 
+Value = TypeVar("Value")
 SCORE_NAMES = {"noop": "identity"}
 # PECOS's default weights of positives and negatives.
 COSTS = {"lambda_": 0.5, "alpha": 1.0, "cost_sensitive": False}
@@ -74,13 +77,29 @@ def read_pecos_ranker(folder: Path, dense_width: int, threads: int) -> tuple[Ran
         for level, order, ends in zip(levels, orders[1:], pointers, strict=True)
         for cluster in clusters_of(level, order, ends, sparse_width, dense_width)
     ]
-    settings = replace(
-        RankerSettings(),
-        score_transform=levels[-1].score,
-        beam=levels[0].top if depth > 1 else RankerSettings().beam,
-        bias=max(levels[0].bias, 0.0),
+    weights = assemble(clusters, tree, sparse_width, threads)
+    return Ranker(tree, weights, search_of(folder, levels)), sparse_width
+
+
+def search_of(folder: Path, levels: Sequence[PecosLevel]) -> RankerSettings:
+    """How PECOS searches these levels; the `top` of the last one is k, which the caller gives."""
+    names = tuple(level.score for level in levels)
+    try:
+        path_score(names)
+    except TreetopError as error:
+        raise TreetopError(f"{folder}: its levels cannot be combined: {error}") from None
+    settings = RankerSettings()
+    return replace(
+        settings,
+        score_transform=str(one_or_each(names)),
+        beam=one_or_each([level.top for level in levels[:-1]] or [settings.beam]),
+        bias=one_or_each([max(level.bias, 0.0) for level in levels]),
     )
-    return Ranker(tree, assemble(clusters, tree, sparse_width, threads), settings), sparse_width
+
+
+def one_or_each(values: Sequence[Value]) -> Value | str:
+    """The value of all levels if they agree, or else their values in the notation by level."""
+    return values[0] if len(set(values)) == 1 else "/".join(map(str, values))
 
 
 def read_level(folder: Path) -> PecosLevel:

@@ -196,7 +196,8 @@ def read_feature_map(folder: Path, home: Path, facts: ModelFacts, threads: int) 
         words,
         EncoderHandle(
             home / ENCODER,
-            pooling="pooler" if settings.pooling == "pooler" else "auto",
+            # The others are stated in the encoder's folder.
+            pooling=settings.pooling if settings.pooling in ("pooler", "summary") else "auto",
             max_length=settings.max_length,
             dropout=settings.dropout,
             check=partial(layout.check_unchanged, facts.encoder_files),
