@@ -201,7 +201,7 @@ train mydata -o new --set beam
 train mydata -o new --set beam=0
     treetop: beam is 0: it must be at least 1
 train mydata -o new --set beam=many
-    treetop: beam is 'many': it must be of type int
+    treetop: beam is 'many': it must be of type int, or one per level such as 2/2/1
 train mydata -o new --set loss=log
     treetop: loss is 'log': choose one of squared-hinge, hinge, logistic
 train mydata -o new --set tree=9-3-L

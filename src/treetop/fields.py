@@ -147,7 +147,8 @@ def check_value(name: str, value: Any, facts: Documented) -> None:
     if isinstance(value, int) and abs(value) >= 2**63:
         raise TreetopError(f"{name} is {str(value)[:40]}: it must fit into 64 bits")
     if facts.choices and value not in facts.choices:
-        raise TreetopError(f"{name} is {value!r}: choose one of {', '.join(facts.choices)}")
+        shown = repr(value[:60] if isinstance(value, str) else value)
+        raise TreetopError(f"{name} is {shown}: choose one of {', '.join(facts.choices)}")
     if isinstance(value, float) and not math.isfinite(value):
         raise TreetopError(f"{name} is {value}: it must be a finite number")
     if facts.above is not None and not value > facts.above:

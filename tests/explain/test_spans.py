@@ -112,3 +112,10 @@ def test_the_value_of_a_character_ngram_is_shared_by_the_words_it_overlaps():
         given_, kept = share_with_words(reading, places, length, np.array([0.5]))
         assert not given_.any()
         assert kept.tolist() == [0.5]
+
+
+def test_names_of_nothing_have_no_places():
+    assert [places.tolist() for places in Occurrences("red").reading(True).places_of(["", ""], 3)] == [
+        [],
+        [],
+    ]

@@ -88,7 +88,10 @@ def test_a_map_of_matrices_refuses_texts():
     assert matrices.reads_texts is False
     with pytest.raises(TreetopError) as error:
         matrices.of_texts(TEXTS, RUNTIME)
-    assert str(error.value) == "this model was trained on a feature matrix, not on text"
+    assert str(error.value) == (
+        "this model was trained on a feature matrix, not on text: give a matrix, or texts with "
+        "features="
+    )
 
 
 def test_weights_of_a_head_follow_the_dense_weight_and_the_center(both, rng):

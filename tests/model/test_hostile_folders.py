@@ -312,3 +312,17 @@ def test_a_hash_table_with_a_long_run_is_refused():
     keys[:3000] = keys[-2000:] = 1
     with pytest.raises(TreetopError, match="too full"):
         check_table("token", keys, values, -1, 1)
+
+
+def test_huge_values_of_kept_documents_give_finite_similarities(folder_of):
+    folder = folder_of("forest")
+    change_array(folder, "documents/data", lambda values: np.full_like(values, 3e38))
+    explanation = treetop.load(folder).explain("red apple", k=1)[0]
+    assert explanation.neighbours
+    assert all(np.isfinite(neighbour.similarity) for neighbour in explanation.neighbours)
+
+
+def test_the_name_of_an_unknown_setting_is_cut_in_the_message(folder_of):
+    folder = folder_of("tree")
+    change_config(folder, lambda config: config["settings"].update({"m" * 5000: 1}))
+    assert_refused(folder, "unknown setting '" + 60 * "m" + "'")

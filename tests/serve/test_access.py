@@ -369,7 +369,11 @@ def test_texts_with_features_are_served(texts_and_features):
         for body, status, message in [
             ({"text": "red"}, 409, wanted),
             ({"features": rows}, 409, wanted),
-            ({"text": "red", "features": rows}, 422, "1 texts, but 2 rows of features: give one row"),
+            (
+                {"text": "red", "features": rows},
+                409,
+                "1 texts, but 2 rows of features: give one per text",
+            ),
             ({"text": "red", "features": [[1.0]]}, 422, "features.0: 1 features, but the model has 3"),
         ]:
             answer = client.post("/v1/predict", json=body)

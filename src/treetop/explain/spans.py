@@ -129,8 +129,8 @@ class SearchedText:
 
         At most fifty places each, in which a space is any whitespace.
         """
-        if not names:
-            return []
+        if not names or not names[0]:
+            return [np.empty(0, np.int64) for _ in names]  # a damaged vocabulary has names of nothing
         length = len(names[0])
         hashes, order = self.order_of(length)
         wanted = hash_grams("".join(names), length)[::length]

@@ -82,9 +82,11 @@ class KeptDocuments:
         """Find the `count` documents most similar to the one in `X`, with the inner products."""
         query = np.zeros(X.sparse.shape[1], np.float32)
         query[X.sparse.indices] = X.sparse.data
-        similarity = self.sparse @ query
-        if X.dense.shape[1]:
-            similarity = similarity + self.arrays["dense"] @ X.dense[0]
+        with np.errstate(over="ignore", invalid="ignore"):  # a damaged file may hold huge values
+            similarity = self.sparse @ query
+            if X.dense.shape[1]:
+                similarity = similarity + self.arrays["dense"] @ X.dense[0]
+        similarity = np.nan_to_num(similarity)
         best = largest(similarity, count)
         return [(int(document), float(similarity[document])) for document in best]
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from treetop.labels.types import unfit_reason
-from treetop.serve.errors import MAX_ALLOWED, MAX_LABELS
+from treetop.serve.errors import MAX_ALLOWED, MAX_LABELS, RequestError
 
 
 def replace_surrogates(text: str) -> str:
@@ -130,14 +130,10 @@ class PredictRequest(RequestModel):
 
     @model_validator(mode="after")
     def require_documents(self) -> PredictRequest:
-        """Raise unless there are texts, features, or as many of both."""
+        """Raise unless there are texts, features or both."""
         both = self.text is not None and self.texts is not None
         if both or all(field is None for field in (self.text, self.texts, self.features)):
             raise ValueError("give either text or texts, or features, or texts with features")
-        if self.given_texts and self.features is not None:
-            texts, rows = len(self.given_texts), len(self.features)
-            if texts != rows:
-                raise ValueError(f"{texts} texts, but {rows} rows of features: give one row per text")
         return self
 
     @property
@@ -147,12 +143,17 @@ class PredictRequest(RequestModel):
 
     @property
     def documents(self) -> list[Document]:
-        """The texts, the rows of features, or texts with their rows."""
+        """The texts, the rows of features, or texts with their rows; 409 unless one row per text."""
         texts = self.given_texts
         if self.features is None:
             return list(texts)
         if not texts:
             return list(self.features)
+        if len(texts) != len(self.features):
+            message = (
+                f"{len(texts)} texts, but {len(self.features)} rows of features: give one per text"
+            )
+            raise RequestError(409, "wrong_input", message)
         return [TextWithRow(text, row) for text, row in zip(texts, self.features, strict=True)]
 
 

@@ -68,22 +68,27 @@ def renamed(values: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
     return current
 
 
+# Characters of an unknown name in a message.
+LONGEST_SHOWN = 60
+
+
 def unknown_name(name: str, known: Iterable[str], of_transformer: Container[str] = ()) -> TreetopError:
     """Return the error for an unknown setting, which suggests a similar one.
 
     `of_transformer` are the settings of XRTransformer, for the error that names the right class.
     """
     known = list(known)
+    shown = repr(name[:LONGEST_SHOWN])
     if name in OWN_HINTS:
-        return TreetopError(f"unknown setting {name!r}: {OWN_HINTS[name]}")
+        return TreetopError(f"unknown setting {shown}: {OWN_HINTS[name]}")
     suggestion = ELSEWHERE.get(name)
     own = name if name in of_transformer else suggestion
     if own in of_transformer and own not in known:
         return TreetopError(
-            f"unknown setting {name!r}: {own!r} is a setting of XRTransformer: "
+            f"unknown setting {shown}: {own!r} is a setting of XRTransformer: "
             "use that class, or leave it out"
         )
     if suggestion not in known:
         suggestion = next(iter(difflib.get_close_matches(name, known, 1, 0.6)), None)
     hint = f": did you mean {suggestion!r}?" if suggestion else ": `treetop settings` lists all"
-    return TreetopError(f"unknown setting {name!r}{hint}")
+    return TreetopError(f"unknown setting {shown}{hint}")

@@ -21,6 +21,7 @@ from treetop.runtime.extras import require
 MODEL, FACTS, TOKENIZER = "model.onnx", "onnx.json", "tokenizer.json"
 # The facts, and the least that each may be.
 LEAST = {"width": 1, "longest": 1, "padding": 0}
+LARGEST = 1 << 20  # of numbers per vector, tokens per text and tokens in all
 TOKENS_PER_BATCH = 1 << 12
 # Fields of an ONNX file in which exporters leave stack traces, with paths of the exporting machine.
 DEBUGGING_FIELDS = ("metadata_props", "doc_string")
@@ -90,7 +91,7 @@ def read_facts(path: Path) -> dict[str, int]:
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         chosen = {}
     if not chosen or not all(
-        type(value) is int and LEAST[name] <= value < 2**31 for name, value in chosen.items()
+        type(value) is int and LEAST[name] <= value <= LARGEST for name, value in chosen.items()
     ):
         raise TreetopError(f"{path}: missing or damaged: copy the model folder again or train again")
     return chosen

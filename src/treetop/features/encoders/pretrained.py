@@ -42,7 +42,8 @@ def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     loader: Any = AutoModel
     if config.model_type not in MODEL_FOR_MASKED_LM_MAPPING_NAMES and config.model_type != "xlnet":
         loader = AutoModelForTextEncoding  # without the decoder of the T5 family
-    with explaining(name, folder), device("meta"):
+    # The library changes state of the whole process while it builds a model: one thread at a time.
+    with explaining(name, folder), seeded(0), device("meta"):
         described = loader.from_config(config)
     tensors = (*described.parameters(), *described.buffers())
     check_size(folder, sum(tensor.numel() for tensor in tensors))

@@ -21,7 +21,7 @@ CONFIG, TOKENIZER_CONFIG, ADAPTER = "config.json", "tokenizer_config.json", "ada
 LOADED = ("quantization_config", "transformers_weights", "kernel_config", "use_kernels")
 ATTENTION = ("attn_implementation", "_attn_implementation", "experts_implementation")
 OWN_ATTENTION = (None, "eager", "sdpa")
-MOST_LAYERS, MOST = 1000, 2**31
+MOST_LAYERS, MOST = 200, 2**31
 # Numbers that a model may have besides its weights, such as those of positions.
 SMALL = 1 << 20
 # Bytes per number by type in safetensors files; those of others have one.
