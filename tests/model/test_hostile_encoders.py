@@ -74,7 +74,10 @@ SETTINGS = [
     (with_setting("quantization_config", {"quant_method": "bnb"}), "quantization_config is set"),
     (with_setting("transformers_weights", "../../x.bin"), "transformers_weights is set"),
     (with_setting("num_hidden_layers", 10**6), "num_hidden_layers is too large"),
-    (with_setting("intermediate_size", 10**6), "describes an encoder of .* numbers, but its weights are"),
+    (
+        with_setting("intermediate_size", 10**6),
+        "describes an encoder of .* numbers, but its weights are",
+    ),
     (with_setting("vocab_size", 2**30), "describes an encoder of"),
     (with_setting("hidden_size", 2**70), "hidden_size is too large"),
     (with_setting("hidden_size", "wide"), "cannot be (used|read)"),
