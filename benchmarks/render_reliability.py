@@ -4,6 +4,7 @@ A measurement whose file is not there yet is left out.
 """
 
 import json
+from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -151,13 +152,14 @@ def fuzz_folder(found):
     )
 
 
-def overload(found):
+def overload(found, part="overload"):
     """The server at four times its capacity."""
-    measured = found["overload"]
+    measured = found[part]
+    model = f", {measured['model']}" if "model" in measured else ""
     rounds = measured["rounds"]
     peak = sorted(one["peak_per_second"] for one in rounds)[len(rounds) // 2]
     return (
-        f"{measured['factor']} times as many requests as the server can answer ({peak:,.0f}/s)",
+        f"{measured['factor']} times as many requests as the server can answer ({peak:,.0f}/s{model})",
         f"{100 * measured['share_of_peak']:.0f}% of the peak rate answered with labels",
     )
 
@@ -188,6 +190,7 @@ ROWS = [
     ("swaps", None, swaps),
     ("fuzz_folder", None, fuzz_folder),
     ("overload", "overload", overload),
+    ("overload", "overload_linear", partial(overload, part="overload_linear")),
     ("overload", "explain", explain),
     ("overload", "reload", reload),
 ]
