@@ -178,6 +178,23 @@ def test_a_text_that_does_not_fit_into_the_memory_of_the_cpu_is_an_error_of_one_
         treetop.XRTransformer(**settings).fit(*documents())
 
 
+def test_a_training_gives_the_same_model_from_any_thread(encoder):
+    texts, labels = documents()
+    settings = {**BRIEF, "encoder": encoder, "dropout": 0.3}
+
+    def train():
+        return treetop.XRTransformer(**settings).fit(texts, labels)
+
+    alone = train().predict_scores(texts, 10)
+    before = torch.get_num_threads()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(torch.set_num_threads, 1).result()  # torch counts threads by calling thread
+        elsewhere = pool.submit(train).result().predict_scores(texts, 10)
+        assert pool.submit(torch.get_num_threads).result() == 1
+    torch.set_num_threads(before)
+    assert same(alone, elsewhere)
+
+
 def test_two_trainings_in_one_process_give_the_models_they_would_give_alone(encoder, tmp_path):
     texts, labels = documents()
     settings = {**BRIEF, "encoder": encoder, "dropout": 0.3}

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -30,6 +32,25 @@ def thread_count(threads: int | None) -> int:
     affinity = getattr(os, "sched_getaffinity", None)  # not on macOS and Windows
     cores = len(affinity(0)) if affinity else os.cpu_count() or 1
     return min(cores, container_cores() or cores)
+
+
+@contextmanager
+def torch_threads(threads: int | None) -> Iterator[None]:
+    """Let torch, if it has been imported, compute on so many threads; None: leave its own choice.
+
+    Torch counts them for each thread that calls it: without this, the same training could give other
+    last bits, and so another model, when it is started from another thread.
+    """
+    torch = sys.modules.get("torch")
+    if torch is None or threads is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @cache

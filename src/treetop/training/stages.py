@@ -21,6 +21,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, csr_from_arrays, csr_to_arrays, part, prefixed
+from treetop.runtime.parallel import torch_threads
 from treetop.settings import auto
 from treetop.settings.declared import declared
 from treetop.settings.notation import parse_first_tree
@@ -214,7 +215,8 @@ class Training:
         log = RunLog(
             self.run, stage, self.settings, {"levels": levels, **self.encoder_facts()}, self.runtime
         )
-        tuned = fine_tune(cast("Encoder", encoder), problem, log)
+        with torch_threads(self.runtime.threads):
+            tuned = fine_tune(cast("Encoder", encoder), problem, log)
         self.history = log.history
         return tuned
 
@@ -227,7 +229,8 @@ class Training:
                 return {"vectors": encoder.embed_texts(data.texts)}
             transformer = cast("Encoder", encoder)
             advance = self.runtime.reporter.step("embedding", transformer.batches(tokens.own))
-            return {"vectors": transformer.embed(tokens.own, advance)}
+            with torch_threads(self.runtime.threads):
+                return {"vectors": transformer.embed(tokens.own, advance)}
 
         arrays = self.run.stage(EMBEDDING, self.settings, make, **self.encoder_facts())
         return np.asarray(arrays["vectors"])
