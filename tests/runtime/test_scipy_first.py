@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 PROGRAM = """
 import sys
@@ -21,3 +22,15 @@ assert scipy.stats.norm.cdf(0) == 0.5
 
 def test_slow_modules_of_numpy_are_imported_on_use_only():
     subprocess.run([sys.executable, "-c", PROGRAM], check=True)
+
+
+def test_a_first_prediction_does_not_import_linear_algebra():
+    """Some functions of numba in a kernel would have it imported with the compiled kernel."""
+    folder = Path(__file__).parents[1] / "folders" / "forest"
+    code = (
+        f"import sys, treetop; treetop.load({str(folder)!r}).predict(['red apple']); "
+        "print('scipy.linalg' in sys.modules)"
+    )
+    for _ in range(2):  # the first process may compile kernels, which imports all of numba
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -268,7 +268,9 @@ def count_features(
 def weigh(row_ends, features, counts, idf, sublinear):
     """Turn counts into tf-idf in place and scale each row to length 1."""
     # Nearly all counts are small, and a logarithm costs more than all else here.
-    logarithms = 1.0 + np.log(np.arange(256.0))
+    logarithms = np.empty(256)
+    for count in range(logarithms.size):
+        logarithms[count] = 1.0 + np.log(np.float64(count))
     start = 0
     for row in range(row_ends.size):
         squares = 0.0

@@ -21,7 +21,13 @@ from treetop.kernels.beams import (
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.products import WIDTH, add_weights, find_weights, score_dense
 from treetop.kernels.transforms import ADD, transform
-from treetop.kernels.weights import DocumentRows, SearchWeights, longest_row, weight_types
+from treetop.kernels.weights import (
+    DocumentRows,
+    SearchWeights,
+    largest_of,
+    longest_row,
+    weight_types,
+)
 
 level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
@@ -177,7 +183,7 @@ def search(
     begins at the root, or (`start_ptr`, likewise) at nodes of `first_level`, at most as many per
     document as the widest of `beams`. `beams`, `kinds`, `powers` and `combines` are by level.
     """
-    beam = beams.max()
+    beam = largest_of(beams)
     stride = (largest + WIDTH - 1) // WIDTH * WIDTH
     visited = np.zeros(parent_of.size if candidate_ptr.size else 0, np.int64)
     longest = longest_row(indptr, first_row, last_row)

@@ -35,6 +35,15 @@ class SearchWeights(NamedTuple):
 
 
 @helper
+def largest_of(numbers):
+    """The largest number, 0 if there is none; numba's own `max` would import scipy.linalg on load."""
+    largest = np.int64(0)
+    for number in numbers:
+        largest = max(largest, number)
+    return largest
+
+
+@helper
 def longest_row(indptr, first_row, last_row):
     """The most features that one of the documents has."""
     longest = np.int64(0)
