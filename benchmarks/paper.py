@@ -20,19 +20,17 @@ import json
 import time
 from pathlib import Path
 
-from paper_tables import DATASETS, tables
+from paper_tables import tables
 from transformer import PeakMemory, one_text_ms, versions
 
 import treetop
-from treetop import metrics
 from treetop.data import open_data
-from treetop.data.download import ARCHIVE, get_dataset
+from treetop.data.download import ARCHIVE, NAMES, get_dataset
 from treetop.runtime.progress import TimedReporter, reporter
 from treetop.settings.notation import parse_assignment
 from treetop.settings.presets import ensemble_of, settings_of
 
 RANKS = (1, 3, 5)
-TAKEN = 100  # labels per text of each member, of which the ensemble chooses
 
 
 def members(dataset, recipes):
@@ -92,22 +90,8 @@ def trained_model(folder, settings, train):
 
 def measured(model, test, dataset):
     """Return the metrics of the paper on the test documents."""
-    scores = model.predict_scores(test.texts, TAKEN, features=test.X)
-    result = metrics.evaluate(
-        test.given_labels,
-        scores,
-        RANKS,
-        propensity=propensity_of(dataset),
-        train_counts=model.train_counts_,
-        train_documents=model.train_documents_,
-    )
-    kept = [f"{name}@{k}" for name in ("P", "R", "PSP") for k in RANKS]
-    return {name: result[name] for name in kept}
-
-
-def propensity_of(dataset):
-    """The constants of PSP that are customary for the data set."""
-    return next((name for name in ("amazon", "wiki") if dataset.startswith(name)), "default")
+    result = model.evaluate(test.texts, test.given_labels, RANKS, features=test.X, propensity=dataset)
+    return {name: result[name] for name in (f"{kind}@{k}" for kind in ("P", "R", "PSP") for k in RANKS)}
 
 
 def run_dataset(dataset, given, results):
@@ -138,7 +122,7 @@ def run_dataset(dataset, given, results):
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--dataset", action="append", choices=DATASETS, help="by default all six")
+    parser.add_argument("--dataset", action="append", choices=NAMES, help="by default all six")
     parser.add_argument("--recipes", choices=("paper", "pecos"), default="paper")
     parser.add_argument("--data", type=Path, help="folder of the data sets; by default OUT/data")
     parser.add_argument("--address", default=ARCHIVE, help="address of the archives")
@@ -147,7 +131,7 @@ def main():
     given = parser.parse_args()
     given.data = given.data or given.out / "data"
     results = Results(given.out / f"{given.recipes}.json")
-    for dataset in given.dataset or DATASETS:
+    for dataset in given.dataset or NAMES:
         run_dataset(dataset, given, results)
         changed = results.of(dataset)["changed"]
         if changed:

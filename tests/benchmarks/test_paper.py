@@ -12,6 +12,8 @@ import scipy.sparse as sp
 
 import treetop
 from tests.tiny import WORDS, save_encoder
+from treetop.data.download import NAMES
+from treetop.evaluation.propensity import propensity_constants
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "paper.py"
 LABELS = [f"label {number}" for number in range(20)]
@@ -23,6 +25,12 @@ SMALLER = {
     "tree": "4-L",
     "beam": 5,
 }
+
+
+def test_every_data_set_has_the_propensities_of_the_literature():
+    wikipedia, amazon, other = (0.5, 0.4), (0.6, 2.6), (0.55, 1.5)
+    expected = [other, other, other, wikipedia, amazon, amazon]
+    assert [propensity_constants(name) for name in NAMES] == expected
 
 
 def write_split(folder, short, documents, rng):

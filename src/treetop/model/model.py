@@ -12,7 +12,12 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.feature_map import FeatureMap
-from treetop.features.given import check_feature_names, parts_of, read_features_like
+from treetop.features.given import (
+    check_feature_names,
+    feature_names,
+    parts_of,
+    read_features_like,
+)
 from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
@@ -116,7 +121,7 @@ class Model:
         if ready is None or (texts is not None and self.reads_texts):
             assert texts is not None
             return self.feature_map.of_texts(texts, runtime, ready)
-        if self.feature_names is not None:
+        if self.feature_names is not None and feature_names(ready):
             check_feature_names(ready, self.feature_names.listed())
         return self.checked(read_features_like(ready, self.widths))
 
