@@ -7,36 +7,105 @@ trees, even those whose beam did not reach it, so it does not depend on how many
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.features.hybrid import Features
 from treetop.kernels import pooling as kernels
-from treetop.ranking.beam import NO_MASK, Nodes, SearchPlan, no_results, search_span, to_csr
+from treetop.kernels.pooling import LISTED
+from treetop.ranking.beam import (
+    NO_MASK,
+    Nodes,
+    Passed,
+    SearchPlan,
+    Start,
+    no_results,
+    search_span,
+    to_csr,
+)
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import parallel
 
-# Rows per task: as many as have about this many candidates in all trees, within limits.
-CANDIDATES_PER_TASK, FEWEST_ROWS, MOST_ROWS = 1 << 18, 8, 256
+# Rows per task: as many as have about this many candidates in all trees, within limits. Larger tasks
+# search each tree longer, whose weights then stay in the processor's cache.
+CANDIDATES_PER_TASK, FEWEST_ROWS, MOST_ROWS = 3 << 20, 8, 1024
+# Rounding must not drop a label that ties with the last of the best.
+SLACK = 1e-5
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Candidates of some documents, ascending by label, and their scores in every tree."""
+class Listed(NamedTuple):
+    """What the search in one tree found out about some documents."""
 
-    labels: np.ndarray  # int64, documents x room, filled up to `counts`
-    scores: np.ndarray  # float32, documents x room x trees; NaN: not known
-    counts: np.ndarray  # int64
-    bounds: np.ndarray  # float32, trees x documents: what no unknown score exceeds
+    found: Nodes  # clusters below the final beams; the scores of their children, and how many
+    bounds: np.ndarray  # float32, by document: what no other label exceeds
+    passed: Passed
 
-    def missing(self, tree: int) -> tuple[np.ndarray, np.ndarray]:
-        """The labels whose score in a tree is not known: pointers by document, and the labels."""
-        widest = int(self.counts.max(initial=0))
-        filled = np.arange(widest) < self.counts[:, None]
-        unknown = filled & np.isnan(self.scores[:, :widest, tree])
-        return np.append(0, np.cumsum(unknown.sum(1))), self.labels[:, :widest][unknown]
+    def first(self, rows: int) -> Listed:
+        """The part of as many documents."""
+        found = Nodes(*(array[:rows] for array in self.found))
+        return Listed(found, self.bounds[:rows], Passed(*(array[:rows] for array in self.passed)))
+
+
+class Pool(NamedTuple):
+    """Candidates of some documents, ascending by label."""
+
+    ptr: np.ndarray  # int64, by document
+    labels: np.ndarray  # int64
+    limits: np.ndarray  # float32, trees x candidates: the score, or what it does not exceed
+    above: np.ndarray  # int64, trees x candidates: the node whose score the limit is, or LISTED
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many candidates each document has."""
+        return np.diff(self.ptr)
+
+    def part(self, kept: np.ndarray) -> Pool:
+        """Some of the candidates: `kept` is a mask."""
+        ptr = np.append(0, np.cumsum(kept))[self.ptr]
+        return Pool(ptr, self.labels[kept], self.limits[:, kept], self.above[:, kept])
+
+
+class Search(NamedTuple):
+    """A search in several trees for some documents, with the arrays it writes to."""
+
+    rankers: Sequence[Ranker]
+    plans: Sequence[SearchPlan]
+    lists: Sequence[Listed]
+    gathered: np.ndarray  # int64, documents x the labels that all trees may list
+
+    @classmethod
+    def with_room(cls, rankers: Sequence[Ranker], plans: Sequence[SearchPlan], rows: int) -> Search:
+        """A search with room for `rows` documents."""
+        lists = []
+        for ranker, plan in zip(rankers, plans, strict=True):
+            clusters = np.empty((rows, ranker.most_opened(plan)), np.int64)
+            scores = np.empty((rows, ranker.most_listed(plan)), np.float32)
+            passed = Passed(*no_results(rows, ranker.most_passed(plan)))
+            found = Nodes(clusters, scores, np.empty(rows, np.int64))
+            lists.append(Listed(found, np.empty(rows, np.float32), passed))
+        room = sum(listed.found.scores.shape[1] for listed in lists)
+        return cls(rankers, plans, lists, np.empty((rows, room), np.int64))
+
+    @property
+    def multiplies(self) -> bool:
+        """Whether scores are logarithms of what counts in the mean."""
+        return self.plans[0].score.exponentiate
+
+    def of_rows(self, first: int, last: int) -> Search:
+        """The search for some of the documents."""
+        lists = [listed.first(last - first) for listed in self.lists]
+        plans = [plan.of_rows(first, last) for plan in self.plans]
+        return Search(self.rankers, plans, lists, self.gathered[: last - first])
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """What scores count in the mean over the trees, float64."""
+        return np.exp(scores, dtype=np.float64) if self.multiplies else scores.astype(np.float64)
+
+    def means(self, scores: np.ndarray) -> np.ndarray:
+        """The mean over the trees, float64, of scores by tree."""
+        return np.asarray(self.values(scores).mean(0))
 
 
 def best_of_trees(
@@ -53,92 +122,165 @@ def best_of_trees(
     The trees have the same score transform. `allowed_labels` and `candidates` are as in
     `Ranker.predict`; candidates are the pool themselves.
     """
+    if candidates is not None and not candidates.has_canonical_format:
+        candidates = candidates.copy()
+        candidates.sum_duplicates()
     plans = [ranker.plan(beam, allowed_labels, candidates) for ranker in rankers]
     labels, k = rankers[0].labels, min(k, rankers[0].labels)
     found = no_results(X.rows, k)
+    listed = sum(ranker.most_listed(plan) for ranker, plan in zip(rankers, plans, strict=True))
+    rows = min(max(CANDIDATES_PER_TASK // max(listed, 1), FEWEST_ROWS), MOST_ROWS)
+    tasks = parallel.ranges(X.rows, -(-X.rows // (rows * threads)) * threads)
+    unused: list[Search] = []  # fresh memory for every task would take the system longer than the search
 
     def search(span: tuple[int, int], cancel: np.ndarray) -> None:
-        first, last = span
-        own = [plan.of_rows(first, last) for plan in plans]
-        pool = pool_of(rankers, own, X, span, k, cancel)
-        kernels.rank(
-            pool.labels,
-            pool.scores,
-            pool.counts,
-            pool.bounds,
-            own[0].score.exponentiate,
-            *(part[first:last] for part in found),
-        )
+        most = -(-X.rows // len(tasks))
+        room = unused.pop() if unused else Search.with_room(rankers, plans, most)
+        own = room.of_rows(*span)
+        pool = scored_pool(own, X, span, k, cancel)
+        kernels.rank(pool.ptr, pool.labels, own.means(pool.limits), *(part[slice(*span)] for part in found))
+        unused.append(room)
 
     if X.rows == 1:
         search((0, 1), np.zeros(1, np.uint8))
     else:
-        listed = sum(ranker.most_listed(plan) for ranker, plan in zip(rankers, plans, strict=True))
-        rows = min(max(CANDIDATES_PER_TASK // max(listed, 1), FEWEST_ROWS), MOST_ROWS)
-        parallel.run(search, parallel.ranges(X.rows, -(-X.rows // rows)), threads)
+        parallel.run(search, tasks, threads)
     return to_csr(found, labels)
 
 
-def pool_of(
-    rankers: Sequence[Ranker],
-    plans: Sequence[SearchPlan],
-    X: Features,
-    span: tuple[int, int],
-    k: int,
-    cancel: np.ndarray,
+def scored_pool(
+    search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray
 ) -> Pool:
     """The candidates that may be among the `k` best of each document, scored in every tree."""
-    rows, trees = span[1] - span[0], len(rankers)
-    room = max(ranker.most_listed(plan) for ranker, plan in zip(rankers, plans, strict=True))
-    labels, scores = np.empty((trees, rows, room), np.int64), np.empty((trees, rows, room), np.float32)
-    counts, bounds = np.empty((trees, rows), np.int64), np.empty((trees, rows), np.float32)
-    for tree, (ranker, plan) in enumerate(zip(rankers, plans, strict=True)):
-        listed = Nodes(labels[tree], scores[tree], counts[tree])
-        list_labels(ranker, X, plan._replace(top=room), span, listed, bounds[tree], cancel)
-    pool = Pool(
-        np.empty((rows, trees * room), np.int64),
-        np.empty((rows, trees * room, trees), np.float32),
-        np.empty(rows, np.int64),
-        bounds,
-    )
-    logarithms = plans[0].score.exponentiate
-    kernels.pool(labels, scores, counts, bounds, k, logarithms, pool.labels, pool.scores, pool.counts)
-    for tree, (ranker, plan) in enumerate(zip(rankers, plans, strict=True)):
-        score_missing(pool, tree, ranker, plan, X, span, cancel)
+    pool = given_pool(search) if search.plans[0].candidates[0].size else best_pool(search, X, span, k, cancel)
+    for tree in range(len(search.rankers)):
+        score_missing(search, pool, tree, X, span, cancel)
     return pool
 
 
+def given_pool(search: Search) -> Pool:
+    """The candidates that the documents were given and may get, without scores."""
+    plan, ranker = search.plans[0], search.rankers[0]
+    pointers, leaves = plan.candidates
+    leaves = leaves[pointers[0] : pointers[-1]]
+    shape = (len(search.rankers), leaves.size)
+    labels = ranker.tree.label_of[leaves - ranker.first_leaf]
+    pool = Pool(pointers - pointers[0], labels, np.zeros(shape, np.float32), np.full(shape, -1))
+    return pool.part(plan.allowed[leaves] > 0) if plan.allowed.size else pool
+
+
+def best_pool(
+    search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray
+) -> Pool:
+    """The labels of all trees that may be among the `k` best of each document."""
+    for ranker, plan, (found, bounds, passed) in zip(*search[:3], strict=True):
+        whole = plan._replace(whole=True)
+        search_span(ranker.weights, X, whole, span, found, cancel, bounds, passed)
+    floors = lowest_means(search, pool_above(search, best_of_each(search, k)), k)
+    pool = pool_above(search, lowest_scores(search, floors))
+    return pool.part(search.means(pool.limits) >= np.repeat(floors, pool.counts))
+
+
+def best_of_each(search: Search, k: int) -> np.ndarray:
+    """Each tree's `k`-th largest score of each document, float32 of shape (trees, documents)."""
+    best = np.empty((len(search.lists), len(search.gathered)), np.float32)
+    for out, (found, _, _) in zip(best, search.lists, strict=True):
+        starts = np.arange(out.size) * found.scores.shape[1]
+        kernels.kth_largest(found.scores.reshape(-1), starts, found.counts, k, out)
+    return best
+
+
+def pool_above(search: Search, cuts: np.ndarray) -> Pool:
+    """The labels that reach the cut of one of the trees; float32 of shape (trees, documents)."""
+    # Labels that are not allowed have the score -inf.
+    cuts = np.nextafter(cuts, np.float32(-np.inf))
+    gathered, trees = search.gathered, len(cuts)
+    counts, ptr = np.zeros(len(gathered), np.int64), np.empty(len(gathered) + 1, np.int64)
+    for ranker, (found, _, _), cut in zip(search.rankers, search.lists, cuts, strict=True):
+        tree, child_ptr = ranker.tree, ranker.weights.child_ptr
+        lists = (found.nodes, found.scores, cut, child_ptr, tree.label_of, ranker.first_leaf)
+        kernels.reach(*lists, gathered, counts)
+    labels = np.empty(counts.sum(), np.int64)
+    kernels.unite(gathered, counts, ptr, labels)
+    labels = labels[: ptr[-1]]
+    limits, above = np.empty((trees, labels.size), np.float32), np.empty((trees, labels.size), np.int64)
+    for number, ranker in enumerate(search.rankers):
+        found, bounds, passed = search.lists[number]
+        tree, weights = ranker.tree, ranker.weights
+        nodes = (tree.node_of, weights.parent_of, weights.child_ptr, ranker.first_leaf)
+        known = (found.nodes, found.scores, bounds, *passed)
+        kernels.look_up(ptr, labels, *nodes, *known, limits[number], above[number])
+    return Pool(ptr, labels, limits, above)
+
+
+def lowest_means(search: Search, pool: Pool, k: int) -> np.ndarray:
+    """What the mean of the `k`-th best label of each document reaches at least, float32."""
+    # A score that is not known may count nothing at all.
+    least = 0.0 if search.multiplies else -np.inf
+    means = np.where(pool.above == LISTED, search.values(pool.limits), least).mean(0)
+    floors = np.empty(pool.counts.size, np.float32)
+    kernels.kth_largest(means.astype(np.float32), pool.ptr[:-1], pool.counts, k, floors)
+    return np.asarray(floors - np.float32(SLACK) * np.abs(floors) - np.finfo(np.float32).tiny)
+
+
+def lowest_scores(search: Search, floors: np.ndarray) -> np.ndarray:
+    """Cuts, float32 of shape (trees, documents): a label below them all cannot be among the best.
+
+    A label gains at most the bounds of the trees that do not list it.
+    """
+    bounds = np.array([listed.bounds for listed in search.lists])
+    cuts = np.full(bounds.shape, -np.inf, np.float32)
+    if not search.multiplies:
+        return np.where(np.isneginf(bounds).all(0), floors, cuts)
+    gains = search.values(bounds) / len(bounds)
+    rest = floors - (gains.sum(0) - gains)
+    np.log(rest, out=cuts, where=rest > 0, casting="same_kind")
+    return cuts - np.float32(SLACK)
+
+
 def score_missing(
+    search: Search, pool: Pool, tree: int, X: Features, span: tuple[int, int], cancel: np.ndarray
+) -> None:
+    """Replace the limits of labels that one tree does not list by their scores.
+
+    The search goes on from the nodes above them that were passed, level by level.
+    """
+    above = pool.above[tree]
+    missing = np.flatnonzero(above != LISTED)
+    levels = search.rankers[tree].level_of(above[missing])
+    for level in np.unique(levels):
+        below = np.zeros(above.size, bool)
+        below[missing[levels == level]] = True
+        pool.limits[tree, below] = scores_below(search, pool.part(below), tree, level, X, span, cancel)
+
+
+def scores_below(
+    search: Search,
     pool: Pool,
     tree: int,
-    ranker: Ranker,
-    plan: SearchPlan,
+    level: int,
     X: Features,
     span: tuple[int, int],
     cancel: np.ndarray,
-) -> None:
-    """Fill in the scores of one tree for the labels that it does not list."""
-    pointers, labels = pool.missing(tree)
-    if not labels.size:
-        return
-    rows, most = span[1] - span[0], int(np.diff(pointers).max())
-    plan = plan._replace(candidates=(pointers, ranker.leaves_of(labels)), allowed=NO_MASK)
-    plan = plan.reaching_all()._replace(top=most)
-    listed = no_results(rows, most)
-    list_labels(ranker, X, plan, span, listed, np.empty(rows, np.float32), cancel)
-    kernels.complete(*listed, tree, pool.labels, pool.counts, pool.scores)
-
-
-def list_labels(
-    ranker: Ranker,
-    X: Features,
-    plan: SearchPlan,
-    span: tuple[int, int],
-    listed: Nodes,
-    bounds: np.ndarray,
-    cancel: np.ndarray,
-) -> None:
-    """Fill `listed` with all labels below the final beams, at most ``plan.top``, and their scores."""
-    whole = plan._replace(whole=True)
-    search_span(ranker.weights, X, whole, span, listed, bounds, cancel)
-    kernels.name_leaves(listed.nodes, listed.counts, ranker.first_leaf, ranker.tree.label_of)
+) -> np.ndarray:
+    """Scores in one tree of labels that it does not list, below passed nodes of a level."""
+    ranker, rows, most = search.rankers[tree], span[1] - span[0], int(pool.counts.max())
+    plan = search.plans[tree]._replace(
+        beams=np.minimum(most, np.maximum(ranker.tree.sizes, 1)),  # holds all nodes above the labels
+        candidates=(pool.ptr, ranker.leaves_of(pool.labels)),
+        allowed=NO_MASK,
+        whole=True,
+        top=most,
+    )
+    if level:
+        row_of = np.repeat(np.arange(rows), pool.counts)
+        keys = row_of * ranker.first_leaf + pool.above[tree]
+        _, first = np.unique(keys, return_index=True)
+        ptr = np.searchsorted(row_of[first], np.arange(rows + 1))
+        start = Start(int(level), ptr, pool.above[tree, first], pool.limits[tree, first])
+        plan = plan._replace(start=start)
+    found, scores = no_results(rows, most), np.empty(pool.labels.size, np.float32)
+    search_span(ranker.weights, X, plan, span, found, cancel)
+    nodes = (ranker.tree.node_of, ranker.first_leaf)
+    kernels.complete(pool.ptr, pool.labels, *nodes, *found, scores)
+    return scores
