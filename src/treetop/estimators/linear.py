@@ -185,7 +185,7 @@ class XRLinear(Learner):
         if words is None and rows is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
             texts = None if texts is None else [texts[row] for row in rows]
-        settings = auto.with_costs(settings, Y, weights)
+        settings = auto.for_size(auto.with_costs(settings, Y, weights), Y.shape[1])
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)
         return training.learned_model(

@@ -163,7 +163,7 @@ class XRTransformer(Learner):
         auto.check_levels(settings, len(data.classes))
         if data.features is None:
             settings, _ = auto.with_ngrams(settings, data.texts)
-        settings = auto.with_costs(settings, data.Y, data.weights)
+        settings = auto.for_size(auto.with_costs(settings, data.Y, data.weights), data.Y.shape[1])
         with (
             data.open_run(run, resume, overwrite) as stages,
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -12,6 +10,8 @@ from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
 
 VALUES_PER_TASK = 1 << 22
+# How many values are moved before the memory they were in is given back.
+VALUES_PER_GIVING_BACK = 1 << 23
 
 
 def pifa(
@@ -109,9 +109,20 @@ def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -
     return raw_csr(data, indices, indptr, (last - first, matrix.shape[1]))
 
 
-def stacked(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
-    """Stack blocks of consecutive rows."""
-    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    return raw_csr(data, indices, np.append(0, np.cumsum(sizes)), (sizes.size, parts[0].shape[1]))
+def stacked(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """Stack blocks of consecutive rows. Empties the list, so that nothing large is in memory twice."""
+    sizes, columns = np.concatenate([np.diff(part.indptr) for part in parts]), parts[0].shape[1]
+    ends = np.append(0, np.cumsum(sizes))
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    parts.reverse()
+    at = kept = 0
+    while parts:
+        part = parts.pop()
+        end = at + part.nnz
+        data[at:end], indices[at:end] = part.data, part.indices
+        del part
+        at = end
+        if at - kept > VALUES_PER_GIVING_BACK:
+            parallel.give_back()
+            kept = at
+    return raw_csr(data, indices, ends, (sizes.size, columns))

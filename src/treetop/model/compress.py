@@ -80,7 +80,7 @@ def compress(
                 own.kept(np.abs(own.value) >= threshold),
                 ranker.weights,
                 ranker.tree,
-                ranker.weights.row_ptr.size - 1,
+                ranker.weights.features,
                 runtime.thread_count,
             ),
         )

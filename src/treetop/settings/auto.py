@@ -41,6 +41,8 @@ LAMBDA = 0.35
 # With k labels per document and E[k²] / E[k]² of at least this, R̂ would underfit documents that have
 # many labels.
 UNEVEN = 4.0
+# With more labels than this, models are large, and rankers are chosen for their size, too.
+MANY_LABELS = 100_000
 # Maximum number of children of a node of an automatic preliminary tree.
 FIRST_BRANCHING = 32
 # Ratio between the steps of one level and those of the level above, as in 300/400/600.
@@ -83,6 +85,13 @@ def with_costs(settings: Kind, Y: sp.csr_matrix, weights: np.ndarray | None) -> 
     if alpha is None:
         alpha = 0.3 if sensitive else 1.0
     return replace(settings, cost_sensitive=sensitive, lambda_=lambda_, alpha=alpha)
+
+
+def for_size(settings: Kind, labels: int) -> Kind:
+    """Resolve `weight_type` by the number of labels."""
+    if settings.weight_type != "auto":
+        return settings
+    return replace(settings, weight_type="bfloat16" if labels > MANY_LABELS else "float32")
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:

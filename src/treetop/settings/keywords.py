@@ -39,6 +39,7 @@ class LinearKeywords(TypedDict, total=False):
     tolerance: float
     prune_below: float
     max_weights: int | None
+    weight_type: str
     shortlist: str
     beam: int | str
     score_transform: str

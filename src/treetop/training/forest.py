@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,7 +65,7 @@ def train_forest(
                 reporter.step(f"{title}label tree")
                 Z = label_features(seen, Y, weights, settings, own_threads)
             own_tree = build_tree(Z, settings, seed, own_threads)
-        ranker = train_ranker(
+        return train_ranker(  # the weights are for the rows of `X`, not of `seen`
             seen,
             Y,
             own_tree,
@@ -76,11 +75,9 @@ def train_forest(
             report=reporter,
             weights=weights,
             head=head,
+            scale=1.0 if view is None else view.scale,
             title=title,
         )
-        if view is None:
-            return ranker
-        return replace(ranker, weights=ranker.weights.times(view.scale))  # rescaled for the rows of `X`
 
     if in_parallel:
         return parallel.run(train, range(count), count, runtime.reporter.step("rankers", count))

@@ -195,6 +195,12 @@ class LinearSettings:
         "Maximum number of weights per label; the largest are kept. By default (null), no limit.",
         at_least=1,
     )
+    weight_type: str = ranker(
+        "auto",
+        "Type of the stored weights: float32, or bfloat16 with half as many bits. By default (auto), "
+        "bfloat16 for more than 100,000 labels.",
+        choices=("auto", "float32", "bfloat16"),
+    )
     shortlist: str = ranker(
         "true",
         "Where negative examples come from: true (siblings of the positive labels), beam (labels that "
