@@ -30,16 +30,37 @@ def pifa(
     first scaled to unit length, as PECOS does, so that a document with many labels contributes less to
     each. `largest` limits the number of sparse features per label to the largest.
     """
+    return aggregated(X, documents_of(Y, normalize_rows, weights), threads, largest)
+
+
+def documents_of(
+    Y: sp.csr_matrix, normalize_rows: bool = False, weights: np.ndarray | None = None
+) -> sp.csr_matrix:
+    """The documents of each label with their factors in its sum, (L, N); arguments as in `pifa`."""
     members = sp.csr_matrix(Y.T, dtype=np.float32)
     if normalize_rows:
         squares = np.bincount(members.indices, members.data**2, minlength=Y.shape[0])
         members.data = (members.data / np.sqrt(squares)[members.indices]).astype(np.float32)
     if weights is not None:
         members.data = members.data * weights[members.indices]
+    return members
+
+
+def aggregated(
+    X: Features, members: sp.csr_matrix, threads: int, largest: int | None = None
+) -> Features:
+    """Compute Z of labels with these documents: see `documents_of` and `pifa`."""
     dense = np.asarray(members @ X.dense, np.float32)
     squares = np.einsum("ij,ij->i", dense, dense).astype(np.float64)
     sparse, scales = unit_sums(members, X.sparse, squares, threads, largest)
     return Features(sparse, np.ascontiguousarray(dense * scales[:, None]))
+
+
+def most_values(X: Features, members: sp.csr_matrix, largest: int | None) -> int:
+    """An upper limit of the number of values in the sparse half of Z."""
+    sizes = np.diff(X.sparse.indptr)[members.indices]
+    sums = np.diff(np.append(0, np.cumsum(sizes))[members.indptr])
+    return int(np.minimum(sums, X.widths[0] if largest is None else largest).sum())
 
 
 def unit_sums(

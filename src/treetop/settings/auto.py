@@ -41,8 +41,10 @@ LAMBDA = 0.35
 # With k labels per document and E[k²] / E[k]² of at least this, R̂ would underfit documents that have
 # many labels.
 UNEVEN = 4.0
-# With more labels than this, models are large, and rankers are chosen for their size, too.
-MANY_LABELS = 100_000
+# With more labels than this, weights are stored in fewer bits, and the beam is wider. With even more,
+# rankers have a bias: weights are then fewer, and precision is higher.
+MANY_LABELS, WIDE_BEAM = 100_000, 20
+BIAS_LABELS = 250_000
 # Maximum number of children of a node of an automatic preliminary tree.
 FIRST_BRANCHING = 32
 # Ratio between the steps of one level and those of the level above, as in 300/400/600.
@@ -88,10 +90,16 @@ def with_costs(settings: Kind, Y: sp.csr_matrix, weights: np.ndarray | None) -> 
 
 
 def for_size(settings: Kind, labels: int) -> Kind:
-    """Resolve `weight_type` by the number of labels."""
-    if settings.weight_type != "auto":
-        return settings
-    return replace(settings, weight_type="bfloat16" if labels > MANY_LABELS else "float32")
+    """Resolve `weight_type`, `beam` and, if there are very many labels, `bias` by their number."""
+    many = labels > MANY_LABELS
+    weight_type, beam, bias = settings.weight_type, settings.beam, settings.bias
+    if weight_type == "auto":
+        weight_type = "bfloat16" if many else "float32"
+    if beam is None:
+        beam = WIDE_BEAM if many else RankerSettings.beam
+    if bias is None and labels > BIAS_LABELS:
+        bias = 1.0
+    return replace(settings, weight_type=weight_type, beam=beam, bias=bias)
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:

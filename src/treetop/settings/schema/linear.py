@@ -170,7 +170,7 @@ class LinearSettings:
     bias: float | str | None = ranker(
         None,
         "Value of a constant feature that acts as the intercept; 0 disables it. By default, 1 for a "
-        "flat tree and 0 otherwise.",
+        "flat tree or for more than 250,000 labels, and 0 otherwise.",
         at_least=0,
         by_level=numbers_by_level("bias", float),
     )
@@ -208,10 +208,11 @@ class LinearSettings:
         choices=("true", "beam", "both"),
         by_level=names_by_level("shortlist"),
     )
-    beam: int | str = ranker(
-        10,
+    beam: int | str | None = ranker(
+        None,
         "Beam width of prediction: the number of nodes kept per level above the labels. A larger value "
-        "finds slightly more and takes longer; it can also be changed in predict.",
+        "finds slightly more and takes longer; it can also be changed in predict. By default, 10, or "
+        "20 for more than 100,000 labels.",
         at_least=1,
         by_level=numbers_by_level("beam", int),
     )
@@ -264,4 +265,7 @@ class LinearSettings:
 
     def ranker(self) -> RankerSettings:
         """Return the settings that concern the rankers."""
-        return RankerSettings(**{name: getattr(self, name) for name in RANKER if hasattr(self, name)})
+        values = {name: getattr(self, name) for name in RANKER if hasattr(self, name)}
+        if values["beam"] is None:
+            del values["beam"]
+        return RankerSettings(**values)
