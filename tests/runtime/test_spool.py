@@ -51,3 +51,13 @@ def test_a_full_disk_is_an_error_that_says_what_to_do():
     file._file = FullFile()
     with pytest.raises(TreetopError, match=r"temporary files .*No space left.*: set TMPDIR to"):
         file.append(np.zeros(3))
+
+
+@pytest.mark.parametrize("shape", [(0,), (1000,), (50, 7)])
+def test_an_array_off_memory_is_the_same(rng, monkeypatch, shape):
+    values = rng.normal(size=shape).astype(np.float32)
+    assert spool.off_memory(values) is values
+    monkeypatch.setattr(spool, "IN_MEMORY", 40)
+    moved = spool.off_memory(values)
+    np.testing.assert_array_equal(moved, values)
+    assert values.size == 0 or not moved.flags.owndata

@@ -186,7 +186,8 @@ def train_ranker(
     chunks, first = Chunks(X.widths[0], weight_form(settings.weight_type, largest)), 0
     M = all_below_root(X.rows)
     by_level = settings.by_level(tree.depth)
-    for level, R in enumerate(relevance, start=1):
+    for level in range(1, tree.depth + 1):
+        R = relevance.pop(0)
         pointers = tree.child_ptr[level - 1]
 
         def keep(

@@ -93,3 +93,14 @@ class NewArray:
             view = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
         self._file.close()
         return np.frombuffer(view, self.dtype).reshape(self.shape)
+
+
+def off_memory(array: np.ndarray) -> np.ndarray:
+    """The same array; a large one is mapped from a temporary file and takes no memory until it is read."""
+    if array.nbytes <= IN_MEMORY:
+        return array
+    new = NewArray(array.shape, array.dtype)
+    step = max(1, IN_MEMORY // max(1, array[:1].nbytes))
+    for first in range(0, len(array), step):
+        new.write(first, array[first : first + step])
+    return new.finished()
