@@ -96,7 +96,7 @@ class NewArray:
 
 
 def off_memory(array: np.ndarray) -> np.ndarray:
-    """The same array; a large one is mapped from a temporary file and takes no memory until it is read."""
+    """The same array; a large one is mapped from a temporary file: it takes no memory until read."""
     if array.nbytes <= IN_MEMORY:
         return array
     new = NewArray(array.shape, array.dtype)
