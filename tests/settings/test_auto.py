@@ -112,7 +112,7 @@ def test_a_model_saves_the_resolved_ngrams(tmp_path):
     ("settings", "labels", "sizes"),
     [
         ({}, 3000, []),
-        ({}, 3001, [2, 31]),
+        ({}, 3001, [31]),
         ({"flat_labels": 0, "leaf": 10, "branching": 4}, 100, [3, 10]),
         ({"tree": "flat"}, 10**6, []),
         ({"tree": "4-L"}, 9, [4]),
@@ -129,7 +129,27 @@ def test_leaf_and_branching_limit_clusters_and_nodes():
     for labels in (101, 1600, 1601, 30_000):
         sizes = sizes_by_branching(labels, 16, 100)
         assert -(-labels // sizes[-1]) <= 100
-        assert all(-(-below // above) <= 16 for above, below in zip([1, *sizes], sizes))
+        assert all(-(-below // above) <= 16 for above, below in zip(sizes, sizes[1:], strict=False))
+        assert 2 < sizes[0] <= 32 or sizes == [2]
+
+
+def test_two_nodes_are_no_level_of_their_own():
+    assert sizes_by_branching(670_091, 16, 100) == [27, 419, 6701]
+    assert sizes_by_branching(30_908, 16, 100) == [20, 310]
+    assert sizes_by_branching(101, 16, 100) == [2]
+    assert sizes_by_branching(4108, 16, 100) == [3, 42]
+
+
+def test_the_number_of_labels_decides_on_types_beam_and_bias():
+    def chosen(labels, **given):
+        settings = auto.for_size(LinearSettings(**given), labels)
+        return settings.weight_type, settings.beam, settings.bias
+
+    assert chosen(100_000) == ("float32", 10, None)
+    assert chosen(100_001) == ("bfloat16", 20, None)
+    assert chosen(auto.BIAS_LABELS + 1) == ("bfloat16", 20, 1.0)
+    given = {"weight_type": "float32", "beam": 5, "bias": 0.0}
+    assert chosen(10**6, **given) == ("float32", 5, 0.0)
 
 
 @pytest.mark.parametrize(

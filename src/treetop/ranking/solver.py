@@ -121,6 +121,15 @@ class LevelProblem(NamedTuple):
     settings: RankerSettings
     seed: int
 
+    def most_weights(self, task: Task, rows: np.ndarray) -> int:
+        """An upper limit of the weights of a task before pruning, those of lanes without a child too."""
+        columns = self.X.widths[0]
+        if copies(rows.size, self.X.rows):
+            pointers = self.X.sparse.indptr
+            columns = min(columns, int((pointers[rows + 1] - pointers[rows]).sum()))
+        blocks = -(-(task.last_child - task.first_child) // task.width)
+        return blocks * task.width * (columns + self.X.widths[1] + 1)
+
     def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> ClusterWeights:
         """Train the children of the task."""
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
@@ -148,6 +157,7 @@ class LevelProblem(NamedTuple):
             settings.max_weights or 0,
             scratch.numbers,
             scratch.row_of,
+            scratch.room(self.most_weights(task, rows)),
             cancel,
         )
         return ClusterWeights(*weights)
@@ -159,6 +169,13 @@ class Scratch(threading.local):
     def __init__(self, X: Features) -> None:
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
+        self._room = np.empty(0, np.float32)
+
+    def room(self, size: int) -> np.ndarray:
+        """Room for so many weights. It is numpy's, whose large arrays lie in huge pages where it can."""
+        if self._room.size < size:
+            self._room = np.empty(size, np.float32)
+        return self._room
 
 
 class Pieces:

@@ -119,13 +119,16 @@ def refined_sizes(settings: LinearSettings, labels: int) -> list[int] | None:
 
 
 def sizes_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
-    """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node."""
+    """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node.
+
+    A first level of two nodes is left out: every document would be searched for in both.
+    """
     sizes: list[int] = []
     nodes = -(-labels // leaf)
     while nodes > 1:
         sizes.insert(0, nodes)
         nodes = -(-nodes // branching) if nodes > branching else 1
-    return sizes
+    return sizes[1:] if len(sizes) > 1 and sizes[0] == 2 else sizes
 
 
 def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:
