@@ -122,7 +122,7 @@ class LevelProblem(NamedTuple):
     seed: int
 
     def most_weights(self, task: Task, rows: np.ndarray) -> int:
-        """An upper limit of the weights of a task before pruning, those of lanes without a child too."""
+        """An upper limit of the weights of a task before pruning, with lanes that have no child."""
         columns = self.X.widths[0]
         if copies(rows.size, self.X.rows):
             pointers = self.X.sparse.indptr
@@ -172,7 +172,7 @@ class Scratch(threading.local):
         self._room = np.empty(0, np.float32)
 
     def room(self, size: int) -> np.ndarray:
-        """Room for so many weights. It is numpy's, whose large arrays lie in huge pages where it can."""
+        """Room for so many weights; numpy's, because its large arrays lie in huge pages."""
         if self._room.size < size:
             self._room = np.empty(size, np.float32)
         return self._room
