@@ -179,8 +179,7 @@ def fit(
 
 def note_unlabelled(split: Split, report: Reporter) -> None:
     """Note how many documents have no label: they are kept as negatives."""
-    lines = split.named_labels(None) if split.has_labels else []
-    empty = sum(not line for line in lines)
+    empty = int((split.label_sizes() == 0).sum())
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
 
