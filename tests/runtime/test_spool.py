@@ -61,3 +61,14 @@ def test_an_array_off_memory_is_the_same(rng, monkeypatch, shape):
     moved = spool.off_memory(values)
     np.testing.assert_array_equal(moved, values)
     assert values.size == 0 or not moved.flags.owndata
+
+
+def test_a_shelf_keeps_arrays_in_memory_up_to_its_limit(rng):
+    shelf = spool.Shelf(1000)
+    arrays = [rng.random(size).astype(dtype) for size in (0, 100, 100, 3000, 0, 7) for dtype in "fd"]
+    kept = [shelf.put(array) for array in arrays]
+    for array, own in zip(arrays, kept, strict=True):
+        np.testing.assert_array_equal(own, array)
+        assert own.dtype == array.dtype
+    in_memory = [own is array for array, own in zip(arrays, kept, strict=True)]
+    assert in_memory == [True, True, True, False, True, False, False, False, True, True, True, True]

@@ -8,7 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -58,16 +58,42 @@ class ArrayFile:
         return values
 
 
+class Shelf:
+    """Keeps arrays: in memory up to `limit` bytes in all, the others mapped from a temporary file."""
+
+    def __init__(self, limit: int) -> None:
+        self.free_bytes = limit
+        self.file: IO[bytes] | None = None
+
+    def put(self, array: np.ndarray) -> np.ndarray:
+        """The same array, in memory or mapped from the file."""
+        if self.free_bytes >= array.nbytes:
+            self.free_bytes -= array.nbytes
+            return array
+        with temporary_space():
+            self.file = self.file or tempfile.TemporaryFile(prefix="treetop-")  # noqa: SIM115
+            start = -(-self.file.seek(0, 2) // mmap.ALLOCATIONGRANULARITY) * mmap.ALLOCATIONGRANULARITY
+            self.file.seek(start)
+            self.file.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+            self.file.flush()
+        if not array.size:
+            return array
+        view = mmap.mmap(self.file.fileno(), array.nbytes, access=mmap.ACCESS_READ, offset=start)
+        return np.frombuffer(view, array.dtype).reshape(array.shape)
+
+
 class NewArray:
     """An array that is written part by part, in any order and by any thread.
 
-    A large one is a file, which `finished` maps into memory: until they are read, its values take none.
+    One of more than `limit` bytes is a file, which `finished` maps: until they are read, its
+    values take none.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: Any, limit: int | None = None) -> None:
         self.shape, self.dtype = shape, np.dtype(dtype)
         size = self.dtype.itemsize * math.prod(shape)
-        self._values = np.zeros(shape, dtype) if size <= IN_MEMORY else None
+        small = size <= (IN_MEMORY if limit is None else limit)
+        self._values = np.zeros(shape, dtype) if small else None
         self._lock = threading.Lock()
         if self._values is None:
             with temporary_space():
