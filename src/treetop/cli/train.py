@@ -33,6 +33,8 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     console = console or Console()
     kind = model_kind(options)
     members, combine = variants(options, kind)
+    if options.memory is not None:
+        members = [{**settings, "memory": options.memory} for settings in members]
     if options.resume and kind != TRANSFORMER:
         raise TreetopError(
             "--resume is for xr-transformer: xr-linear trains in one go: leave out --resume"

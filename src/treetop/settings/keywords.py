@@ -41,11 +41,12 @@ class LinearKeywords(TypedDict, total=False):
     max_weights: int | None
     weight_type: str
     shortlist: str
-    beam: int | str
+    beam: int | str | None
     score_transform: str
     keep_documents: bool
     seed: int
     threads: int | None
+    memory: str | None
     verbose: bool | int
 
 

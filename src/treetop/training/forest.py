@@ -19,13 +19,11 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.notation import LevelSizes, parse_tree
 from treetop.settings.schema import LinearSettings
+from treetop.training.memory import MOST_VALUES, UPPER_FEATURES, within_memory
 
 # Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
 # have too few blocks to keep more threads busy.
 THREADS_PER_TREE = 3
-# Z with more sparse values than this (268 MB) is computed in waves; the upper levels of the tree are
-# then built with so many features per label.
-MOST_VALUES, UPPER_FEATURES = 1 << 25, 64
 
 
 def train_forest(
@@ -46,9 +44,11 @@ def train_forest(
     """
     if tree is None and auto.is_flat(settings, Y.shape[1]):
         tree = flat(Y.shape[1])
-    count, threads = settings.trees, runtime.thread_count
+    count = settings.trees
     if tree is not None:
         count = min(count, max(1, len(views)))  # further trees would be identical
+    runtime = within_memory(X, Y, settings, runtime, tree is None)
+    threads = runtime.thread_count
     kind = "model" if tree is not None and tree.depth == 1 else "tree"
     in_parallel = threads >= THREADS_PER_TREE * count
     trees = [] if tree is None else [tree] * count
