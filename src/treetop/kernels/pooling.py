@@ -16,6 +16,7 @@ from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel
 BLOCK = 32  # values that are looked through together
 LISTED = -2  # in the place of a node above a label, if none is needed
 
+
 @helper
 def place_of(node, nodes, count):
     """Where `node` is in an ascending list, or -1."""

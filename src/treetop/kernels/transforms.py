@@ -13,19 +13,19 @@ ADD, LAST = 0, 1
 @helper
 def transform(score, kind, power):
     """The logarithm of what a score is worth (for IDENTITY the score itself)."""
-    if kind == HINGE or kind == ORDERED:  # noqa: PLR1714 - `in` would import numba's lists on load
-        gap = max(np.float32(1.0) - score, np.float32(0.0))
-        worth = gap
-        for _ in range(power - 1):
-            worth *= gap
-        if kind == ORDERED:
-            worth += ORDER / max(score, np.float32(1.0))
-        return -worth
+    if kind == IDENTITY:
+        return score
     if kind == SIGMOID:
         if score > 0:
             return -np.log1p(np.exp(-score))
         return score - np.log1p(np.exp(score))
-    return score
+    gap = max(np.float32(1.0) - score, np.float32(0.0))
+    worth = gap
+    for _ in range(power - 1):
+        worth *= gap
+    if kind == ORDERED:
+        worth += ORDER / max(score, np.float32(1.0))
+    return -worth
 
 
 @helper

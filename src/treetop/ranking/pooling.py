@@ -7,7 +7,6 @@ trees, even those whose beam did not reach it, so it does not depend on how many
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,16 +14,8 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.kernels import pooling as kernels
 from treetop.kernels.pooling import LISTED
-from treetop.ranking.beam import (
-    NO_MASK,
-    Nodes,
-    Passed,
-    SearchPlan,
-    Start,
-    no_results,
-    search_span,
-    to_csr,
-)
+from treetop.ranking.beam import NO_MASK, Start, no_results, search_span, to_csr
+from treetop.ranking.pool import Pool, Search
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import parallel
 
@@ -33,79 +24,6 @@ from treetop.runtime import parallel
 CANDIDATES_PER_TASK, FEWEST_ROWS, MOST_ROWS = 3 << 20, 8, 1024
 # Rounding must not drop a label that ties with the last of the best.
 SLACK = 1e-5
-
-
-class Listed(NamedTuple):
-    """What the search in one tree found out about some documents."""
-
-    found: Nodes  # clusters below the final beams; the scores of their children, and how many
-    bounds: np.ndarray  # float32, by document: what no other label exceeds
-    passed: Passed
-
-    def first(self, rows: int) -> Listed:
-        """The part of as many documents."""
-        found = Nodes(*(array[:rows] for array in self.found))
-        return Listed(found, self.bounds[:rows], Passed(*(array[:rows] for array in self.passed)))
-
-
-class Pool(NamedTuple):
-    """Candidates of some documents, ascending by label."""
-
-    ptr: np.ndarray  # int64, by document
-    labels: np.ndarray  # int64
-    limits: np.ndarray  # float32, trees x candidates: the score, or what it does not exceed
-    above: np.ndarray  # int64, trees x candidates: the node whose score the limit is, or LISTED
-
-    @property
-    def counts(self) -> np.ndarray:
-        """How many candidates each document has."""
-        return np.diff(self.ptr)
-
-    def part(self, kept: np.ndarray) -> Pool:
-        """Some of the candidates: `kept` is a mask."""
-        ptr = np.append(0, np.cumsum(kept))[self.ptr]
-        return Pool(ptr, self.labels[kept], self.limits[:, kept], self.above[:, kept])
-
-
-class Search(NamedTuple):
-    """A search in several trees for some documents, with the arrays it writes to."""
-
-    rankers: Sequence[Ranker]
-    plans: Sequence[SearchPlan]
-    lists: Sequence[Listed]
-    gathered: np.ndarray  # int64, documents x the labels that all trees may list
-
-    @classmethod
-    def with_room(cls, rankers: Sequence[Ranker], plans: Sequence[SearchPlan], rows: int) -> Search:
-        """A search with room for `rows` documents."""
-        lists = []
-        for ranker, plan in zip(rankers, plans, strict=True):
-            clusters = np.empty((rows, ranker.most_opened(plan)), np.int64)
-            scores = np.empty((rows, ranker.most_listed(plan)), np.float32)
-            passed = Passed(*no_results(rows, ranker.most_passed(plan)))
-            found = Nodes(clusters, scores, np.empty(rows, np.int64))
-            lists.append(Listed(found, np.empty(rows, np.float32), passed))
-        room = sum(listed.found.scores.shape[1] for listed in lists)
-        return cls(rankers, plans, lists, np.empty((rows, room), np.int64))
-
-    @property
-    def multiplies(self) -> bool:
-        """Whether scores are logarithms of what counts in the mean."""
-        return self.plans[0].score.exponentiate
-
-    def of_rows(self, first: int, last: int) -> Search:
-        """The search for some of the documents."""
-        lists = [listed.first(last - first) for listed in self.lists]
-        plans = [plan.of_rows(first, last) for plan in self.plans]
-        return Search(self.rankers, plans, lists, self.gathered[: last - first])
-
-    def values(self, scores: np.ndarray) -> np.ndarray:
-        """What scores count in the mean over the trees, float64."""
-        return np.exp(scores, dtype=np.float64) if self.multiplies else scores.astype(np.float64)
-
-    def means(self, scores: np.ndarray) -> np.ndarray:
-        """The mean over the trees, float64, of scores by tree."""
-        return np.asarray(self.values(scores).mean(0))
 
 
 def best_of_trees(
@@ -131,14 +49,18 @@ def best_of_trees(
     listed = sum(ranker.most_listed(plan) for ranker, plan in zip(rankers, plans, strict=True))
     rows = min(max(CANDIDATES_PER_TASK // max(listed, 1), FEWEST_ROWS), MOST_ROWS)
     tasks = parallel.ranges(X.rows, -(-X.rows // (rows * threads)) * threads)
-    unused: list[Search] = []  # fresh memory for every task would take the system longer than the search
+    unused: list[
+        Search
+    ] = []  # fresh memory for every task would take the system longer than the search
 
     def search(span: tuple[int, int], cancel: np.ndarray) -> None:
         most = -(-X.rows // len(tasks))
         room = unused.pop() if unused else Search.with_room(rankers, plans, most)
         own = room.of_rows(*span)
         pool = scored_pool(own, X, span, k, cancel)
-        kernels.rank(pool.ptr, pool.labels, own.means(pool.limits), *(part[slice(*span)] for part in found))
+        kernels.rank(
+            pool.ptr, pool.labels, own.means(pool.limits), *(part[slice(*span)] for part in found)
+        )
         unused.append(room)
 
     if X.rows == 1:
@@ -148,11 +70,13 @@ def best_of_trees(
     return to_csr(found, labels)
 
 
-def scored_pool(
-    search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray
-) -> Pool:
+def scored_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray) -> Pool:
     """The candidates that may be among the `k` best of each document, scored in every tree."""
-    pool = given_pool(search) if search.plans[0].candidates[0].size else best_pool(search, X, span, k, cancel)
+    pool = (
+        given_pool(search)
+        if search.plans[0].candidates[0].size
+        else best_pool(search, X, span, k, cancel)
+    )
     for tree in range(len(search.rankers)):
         score_missing(search, pool, tree, X, span, cancel)
     return pool
@@ -169,9 +93,7 @@ def given_pool(search: Search) -> Pool:
     return pool.part(plan.allowed[leaves] > 0) if plan.allowed.size else pool
 
 
-def best_pool(
-    search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray
-) -> Pool:
+def best_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray) -> Pool:
     """The labels of all trees that may be among the `k` best of each document."""
     for ranker, plan, (found, bounds, passed) in zip(*search[:3], strict=True):
         whole = plan._replace(whole=True)
