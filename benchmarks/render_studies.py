@@ -38,11 +38,11 @@ FINDINGS = {
         "rate of its own for the head.",
     ),
     "debian-depends": (
-        "Recursion is about many labels, and here it shows: fine-tuning on all levels is better than on",
-        "a single one, at any size of clusters, and bootstrapping is worth most of it. Without words,",
-        "an encoder fine-tuned on small clusters only is worse than a frozen one, because",
-        "600 steps are too few for a head of thousands of clusters that starts at zero. R̂ raises P@1 by a",
-        "point and leaves P@5 as it is. With a single seed, smaller differences mean little.",
+        "Recursion is about many labels, and here it shows: fine-tuning on all levels is better than",
+        "on a single one, at any size of clusters, and bootstrapping is worth most of it. Without",
+        "words, an encoder fine-tuned on small clusters only is worse than a frozen one, because 600",
+        "steps are too few for a head of thousands of clusters that starts at zero. R̂ raises P@1 by",
+        "a point and leaves P@5 as it is. With a single seed, smaller differences mean little.",
     ),
     "eurlex57k": (
         "With few labels that have many documents each, several levels of fine-tuning are no better",
