@@ -14,6 +14,9 @@ import numpy as np
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
 
 BLOCK = 32  # values that are looked through together
+pool_types = (const(i8), const(i8))  # pointers by document, labels
+tree_types = (const(i8), const(i8), const(i8), i8)  # node_of, parent_of, child_ptr, first_leaf
+list_types = (const(i8, 2), const(f4, 2))  # nodes or clusters, scores
 LISTED = -2  # in the place of a node above a label, if none is needed
 
 
@@ -47,7 +50,7 @@ def sort_labels(labels, count):
 
 
 @helper
-def keep_largest(value, best, count, k):
+def insert_score(value, best, count, k):
     """Insert into a descending list of at most `k` values; new length."""
     if count == k:
         if value <= best[k - 1]:
@@ -81,7 +84,7 @@ def kth_largest(values, starts, counts, k, out):
             if found == k and not any_above(values, block, end, best[k - 1]):
                 continue
             for at in range(block, end):
-                found = keep_largest(values[at], best, found, k)
+                found = insert_score(values[at], best, found, k)
         out[row] = best[k - 1] if found == k else -np.inf
 
 
@@ -122,9 +125,14 @@ def unite(labels, counts, out_ptr, out_labels):
 
 @kernel(
     void(
-        *(const(i8), const(i8), const(i8), const(i8), const(i8), i8),
-        *(const(i8, 2), const(f4, 2), const(f4), const(i8, 2), const(f4, 2), const(i8)),
-        *(array(f4), array(i8)),
+        *pool_types,
+        *tree_types,
+        *list_types,
+        const(f4),
+        *list_types,
+        const(i8),
+        array(f4),
+        array(i8),
     ),
     use=PREDICTION,
 )
@@ -170,8 +178,11 @@ def look_up(
 
 @kernel(
     void(
-        *(const(i8), const(i8), const(i8), i8),
-        *(const(i8, 2), const(f4, 2), const(i8)),
+        *pool_types,
+        const(i8),
+        i8,
+        *list_types,
+        const(i8),
         array(f4),
     ),
     use=PREDICTION,

@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.kernels import pooling as kernels
 from treetop.kernels.pooling import LISTED
-from treetop.ranking.beam import NO_MASK, Start, no_results, search_span, to_csr
-from treetop.ranking.pool import Pool, Search
+from treetop.ranking.beam import no_results, search_span, to_csr
+from treetop.ranking.missing import score_missing
+from treetop.ranking.pool import Listed, Pool, Search
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import parallel
 
@@ -105,11 +106,18 @@ def best_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel
 
 def best_of_each(search: Search, k: int) -> np.ndarray:
     """Each tree's `k`-th largest score of each document, float32 of shape (trees, documents)."""
-    best = np.empty((len(search.lists), len(search.gathered)), np.float32)
-    for out, (found, _, _) in zip(best, search.lists, strict=True):
-        starts = np.arange(out.size) * found.scores.shape[1]
-        kernels.kth_largest(found.scores.reshape(-1), starts, found.counts, k, out)
-    return best
+    best = []
+    for found, _, _ in search.lists:
+        starts = np.arange(found.counts.size) * found.scores.shape[1]
+        best.append(kth_largest_of(found.scores.reshape(-1), starts, found.counts, k))
+    return np.array(best)
+
+
+def kth_largest_of(values: np.ndarray, starts: np.ndarray, counts: np.ndarray, k: int) -> np.ndarray:
+    """The `k`-th largest of each document's values (float32); -inf if there are fewer."""
+    found = np.empty(counts.size, np.float32)
+    kernels.kth_largest(values, starts, counts, k, found)
+    return found
 
 
 def pool_above(search: Search, cuts: np.ndarray) -> Pool:
@@ -119,20 +127,43 @@ def pool_above(search: Search, cuts: np.ndarray) -> Pool:
     gathered, trees = search.gathered, len(cuts)
     counts, ptr = np.zeros(len(gathered), np.int64), np.empty(len(gathered) + 1, np.int64)
     for ranker, (found, _, _), cut in zip(search.rankers, search.lists, cuts, strict=True):
-        tree, child_ptr = ranker.tree, ranker.weights.child_ptr
-        lists = (found.nodes, found.scores, cut, child_ptr, tree.label_of, ranker.first_leaf)
-        kernels.reach(*lists, gathered, counts)
+        kernels.reach(
+            found.nodes,
+            found.scores,
+            cut,
+            ranker.weights.child_ptr,
+            ranker.tree.label_of,
+            ranker.first_leaf,
+            gathered,
+            counts,
+        )
     labels = np.empty(counts.sum(), np.int64)
     kernels.unite(gathered, counts, ptr, labels)
     labels = labels[: ptr[-1]]
     limits, above = np.empty((trees, labels.size), np.float32), np.empty((trees, labels.size), np.int64)
-    for number, ranker in enumerate(search.rankers):
-        found, bounds, passed = search.lists[number]
-        tree, weights = ranker.tree, ranker.weights
-        nodes = (tree.node_of, weights.parent_of, weights.child_ptr, ranker.first_leaf)
-        known = (found.nodes, found.scores, bounds, *passed)
-        kernels.look_up(ptr, labels, *nodes, *known, limits[number], above[number])
-    return Pool(ptr, labels, limits, above)
+    pool = Pool(ptr, labels, limits, above)
+    for tree, ranker in enumerate(search.rankers):
+        look_up(pool, tree, ranker, search.lists[tree])
+    return pool
+
+
+def look_up(pool: Pool, tree: int, ranker: Ranker, listed: Listed) -> None:
+    """Fill in what the search in one tree found out about the labels of the pool."""
+    found, bounds, passed = listed
+    kernels.look_up(
+        pool.ptr,
+        pool.labels,
+        ranker.tree.node_of,
+        ranker.weights.parent_of,
+        ranker.weights.child_ptr,
+        ranker.first_leaf,
+        found.nodes,
+        found.scores,
+        bounds,
+        *passed,
+        pool.limits[tree],
+        pool.above[tree],
+    )
 
 
 def lowest_means(search: Search, pool: Pool, k: int) -> np.ndarray:
@@ -140,8 +171,7 @@ def lowest_means(search: Search, pool: Pool, k: int) -> np.ndarray:
     # A score that is not known may count nothing at all.
     least = 0.0 if search.multiplies else -np.inf
     means = np.where(pool.above == LISTED, search.values(pool.limits), least).mean(0)
-    floors = np.empty(pool.counts.size, np.float32)
-    kernels.kth_largest(means.astype(np.float32), pool.ptr[:-1], pool.counts, k, floors)
+    floors = kth_largest_of(means.astype(np.float32), pool.ptr[:-1], pool.counts, k)
     return np.asarray(floors - np.float32(SLACK) * np.abs(floors) - np.finfo(np.float32).tiny)
 
 
@@ -158,51 +188,3 @@ def lowest_scores(search: Search, floors: np.ndarray) -> np.ndarray:
     rest = floors - (gains.sum(0) - gains)
     np.log(rest, out=cuts, where=rest > 0, casting="same_kind")
     return cuts - np.float32(SLACK)
-
-
-def score_missing(
-    search: Search, pool: Pool, tree: int, X: Features, span: tuple[int, int], cancel: np.ndarray
-) -> None:
-    """Replace the limits of labels that one tree does not list by their scores.
-
-    The search goes on from the nodes above them that were passed, level by level.
-    """
-    above = pool.above[tree]
-    missing = np.flatnonzero(above != LISTED)
-    levels = search.rankers[tree].level_of(above[missing])
-    for level in np.unique(levels):
-        below = np.zeros(above.size, bool)
-        below[missing[levels == level]] = True
-        pool.limits[tree, below] = scores_below(search, pool.part(below), tree, level, X, span, cancel)
-
-
-def scores_below(
-    search: Search,
-    pool: Pool,
-    tree: int,
-    level: int,
-    X: Features,
-    span: tuple[int, int],
-    cancel: np.ndarray,
-) -> np.ndarray:
-    """Scores in one tree of labels that it does not list, below passed nodes of a level."""
-    ranker, rows, most = search.rankers[tree], span[1] - span[0], int(pool.counts.max())
-    plan = search.plans[tree]._replace(
-        beams=np.minimum(most, np.maximum(ranker.tree.sizes, 1)),  # holds all nodes above the labels
-        candidates=(pool.ptr, ranker.leaves_of(pool.labels)),
-        allowed=NO_MASK,
-        whole=True,
-        top=most,
-    )
-    if level:
-        row_of = np.repeat(np.arange(rows), pool.counts)
-        keys = row_of * ranker.first_leaf + pool.above[tree]
-        _, first = np.unique(keys, return_index=True)
-        ptr = np.searchsorted(row_of[first], np.arange(rows + 1))
-        start = Start(int(level), ptr, pool.above[tree, first], pool.limits[tree, first])
-        plan = plan._replace(start=start)
-    found, scores = no_results(rows, most), np.empty(pool.labels.size, np.float32)
-    search_span(ranker.weights, X, plan, span, found, cancel)
-    nodes = (ranker.tree.node_of, ranker.first_leaf)
-    kernels.complete(pool.ptr, pool.labels, *nodes, *found, scores)
-    return scores
