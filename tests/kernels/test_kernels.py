@@ -1,15 +1,17 @@
 """Small kernels against their obvious twins, and the cost of compiling all of them."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numba import njit
 
-from treetop.kernels import all_kernels, lanes, ngrams, sparse
+import treetop.kernels.compiling  # noqa: F401  numba learns what helpers and lanes stand for
+from treetop.kernels import all_kernels, lanes, ngrams, sparse, text
 
 # Helpers have no wrapper that Python could call.
-nth_largest = njit(sparse.nth_largest.py_func)
-sort_digits, sort_small = njit(ngrams.sort_digits.py_func), njit(ngrams.sort_small.py_func)
+nth_largest = njit(sparse.nth_largest.function)
+sort_digits, sort_small = njit(ngrams.sort_digits.function), njit(ngrams.sort_small.function)
 
 
 @njit
@@ -50,6 +52,27 @@ def test_sorts(values):
     sort_digits(large, large.size, 5_000_001, np.empty_like(large), np.empty(2048, np.int64))
     np.testing.assert_array_equal(small, np.sort(array))
     np.testing.assert_array_equal(large, np.sort(array))
+
+
+def test_a_kernel_is_called_with_arrays_of_its_types_only():
+    hashes, ids = np.array([5, 6], np.uint64), np.array([10, 20], np.int32)
+    keys, values = np.zeros(8, np.uint64), np.zeros(8, np.int32)
+    sealed = keys.copy()
+    sealed.flags.writeable = False
+    for wrong in (keys.astype(np.int64), keys[::2], keys.reshape(2, 4), sealed, 3, None):
+        with pytest.raises(TypeError, match="fill_table: argument 3 is "):
+            text.fill_table(hashes, ids, wrong, values)
+    with pytest.raises(TypeError, match="3 arguments instead of 4"):
+        text.fill_table(hashes, ids, keys)
+    with pytest.raises(TypeError, match=r"argument 5 is 0\.5, not Scalar"):
+        ngrams.lengthen(ids, ids, ids, np.zeros(1, np.int64), 0.5, hashes, ids, ids)
+
+
+def test_what_kernels_call_cannot_be_called_from_python():
+    with pytest.raises(TypeError, match="find: can only be called by kernels"):
+        text.find(np.zeros(4, np.uint64), 1)
+    with pytest.raises(TypeError, match="fma: can only be called by kernels"):
+        lanes.fma(1, 2, 3)
 
 
 def test_every_kernel_compiles():

@@ -10,12 +10,27 @@ document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i what
 
 import numpy as np
 
-from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
+from treetop.kernels import (
+    array,
+    boolean,
+    const,
+    csr,
+    f4,
+    f8,
+    helper,
+    hybrid,
+    i4,
+    i8,
+    kernel,
+    maker,
+    u1,
+)
 from treetop.kernels.bisection import next_random
 from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
 from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
 from treetop.kernels.losses import dual_step
 from treetop.kernels.pruning import prune
+from treetop.kernels.signatures import Tuple
 
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
@@ -134,13 +149,13 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
 
 
 @kernel(
-    types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
+    Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
         i8,
         *hybrid,
         const(f4),
         const(f4),
         const(i8),
-        types.boolean,
+        boolean,
         i8,
         i8,
         *csr,

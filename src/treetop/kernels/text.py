@@ -6,9 +6,9 @@ stands for the word.
 """
 
 import numpy as np
-from numba import types
 
 from treetop.kernels import PREDICTION, array, const, helper, i4, i8, kernel, maker, table, u1, u8, void
+from treetop.kernels.signatures import Tuple
 
 SEPARATOR, LETTER, MARK, SPACE = 0, 1, 2, 3
 WORDS, CHARACTERS = 0, 1
@@ -125,7 +125,7 @@ setting_types = (const(u1), const(i4), i8, i8)
 result_types = (array(i4), array(i8), array(i8), array(u8), array(i8), array(i4))
 
 
-@kernel(types.UniTuple(i8, 2)(*text_types, *setting_types, *table, *result_types), use=PREDICTION)
+@kernel(Tuple((i8, i8))(*text_types, *setting_types, *table, *result_types), use=PREDICTION)
 def tokenize(
     buffer,
     offsets,
