@@ -29,6 +29,8 @@ from treetop.kernels.signatures import (
     i8,
     table,
     u1,
+    u2,
+    u4,
     u8,
     void,
 )
@@ -55,6 +57,8 @@ __all__ = [
     "maker",
     "table",
     "u1",
+    "u2",
+    "u4",
     "u8",
     "void",
 ]
