@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 import treetop.kernels.compiling  # noqa: F401  numba learns what helpers and lanes stand for
-from treetop.kernels import all_kernels, lanes, ngrams, sparse, text
+from treetop.kernels import all_kernels, arrays, lanes, ngrams, sparse, text
 
 # Helpers have no wrapper that Python could call.
 nth_largest = njit(sparse.nth_largest.function)
@@ -31,6 +31,34 @@ def test_lanes_are_vectors(rng):
     np.testing.assert_allclose(out[0], expected, rtol=1e-6)
     add_splat(table, np.float32(2), out)
     np.testing.assert_allclose(out[0, :4], table[0, :4] + 2, rtol=1e-6)
+
+
+@njit
+def new_arrays(rows, columns):
+    grid = arrays.full((rows, columns), 7, np.float32)
+    if columns:
+        grid[-1, -1] = 8
+    line = arrays.empty(rows, np.int32)
+    for row in range(rows):
+        line[row] = row
+    return grid, line, arrays.full(columns, True, np.bool_)
+
+
+def test_new_arrays_are_those_of_numpy():
+    for made, expected in zip(
+        new_arrays(2, 3),
+        (np.float32([[7, 7, 7], [7, 7, 8]]), np.int32([0, 1]), np.full(3, True)),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(made, expected)
+        assert (made.dtype, made.strides) == (expected.dtype, expected.strides)
+    grid, line, flags = new_arrays(1, 0)
+    assert (grid.shape, line.tolist(), flags.shape) == ((1, 0), [0], (0,))
+
+
+def test_an_array_for_which_there_is_no_memory_is_an_error():
+    with pytest.raises(MemoryError):
+        new_arrays(1 << 30, 1 << 30)
 
 
 def test_widths():

@@ -12,10 +12,10 @@ import pkgutil
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from treetop.kernels import cache
+from treetop.kernels.helpers import Helper, Intrinsic, helper, maker
 from treetop.kernels.signatures import (
     Signature,
     array,
@@ -40,6 +40,7 @@ __all__ = [
     "PREDICTION",
     "TRAINING",
     "Helper",
+    "Intrinsic",
     "Kernel",
     "all_kernels",
     "array",
@@ -66,32 +67,6 @@ PREDICTION, TRAINING = "prediction", "training"
 COMPILER = ("compiling", "intrinsics")  # modules that import numba
 _registry: list[Kernel] = []
 _compiling = threading.RLock()
-
-
-@dataclass(frozen=True)
-class Helper:
-    """A function that kernels call, and nothing else: it cannot be called from Python."""
-
-    function: Callable[..., Any]
-    makes_arrays: bool
-
-    def __call__(self, *arguments: object) -> Any:
-        """Only for those who read a kernel: numba compiles the function in its place."""
-        raise TypeError(f"{self.function.__name__}: can only be called by kernels")
-
-
-def helper(function: Callable[..., Any]) -> Helper:
-    """Decorator: a function that kernels call.
-
-    It has none of numba's reference counts, which cost an atomic instruction for every array at every
-    call, and may therefore not make arrays. One that does is a `maker`.
-    """
-    return Helper(function, makes_arrays=False)
-
-
-def maker(function: Callable[..., Any]) -> Helper:
-    """Decorator: a function that kernels call, and that makes arrays."""
-    return Helper(function, makes_arrays=True)
 
 
 class Kernel:

@@ -10,8 +10,8 @@ from numba import njit, types
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
-from treetop.kernels import Helper, intrinsics
-from treetop.kernels.lanes import Intrinsic
+from treetop.kernels import intrinsics
+from treetop.kernels.helpers import Helper, Intrinsic
 from treetop.kernels.machine_code import MachineCode, digest_of
 from treetop.kernels.signatures import Array, Scalar, Signature, Tuple
 

@@ -1,5 +1,6 @@
-"""Definitions of `lanes`: vectors of 4, 8 or 16 float32 that live in registers.
+"""What kernels use that numba does not have: definitions of `lanes` and `arrays`.
 
+Lanes are vectors of 4, 8 or 16 float32 that live in registers.
 Numba keeps a small array in memory, so a loop that adds into it stores and loads at every step.
 A value of the types below is an LLVM ``<n x float>``: one register with AVX-512, two with AVX2,
 four with NEON, chosen by LLVM for the machine at hand. The labels of one cluster sit side by side
@@ -10,6 +11,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
+from numba.np.arrayobj import populate_array
+
+ALIGNMENT = 64  # bytes: a line of the processor's cache
 
 
 class LanesType(types.Type):  # type: ignore[misc]
@@ -136,3 +140,55 @@ def prefetch(typingctx, array, row):  # type: ignore[no-untyped-def]
         return context.get_dummy_value()
 
     return types.void(array, types.intp), emit
+
+
+def _array_type(shape, dtype):  # type: ignore[no-untyped-def]
+    """Type of a new array, whose shape is a number or a tuple of them."""
+    return types.Array(dtype.dtype, getattr(shape, "count", 1), "C")
+
+
+def _new_array(context, builder, array_type, shape_type, shape):  # type: ignore[no-untyped-def]
+    """A new array with undefined content."""
+    is_tuple = isinstance(shape_type, types.BaseTuple)
+    values = cgutils.unpack_tuple(builder, shape) if is_tuple else [shape]
+    kinds = list(shape_type) if is_tuple else [shape_type]
+    pairs = zip(values, kinds, strict=True)
+    sizes = [context.cast(builder, value, kind, types.intp) for value, kind in pairs]
+    array = context.make_array(array_type)(context, builder)
+    pointer = context.get_data_type(array_type.dtype).as_pointer()
+    item = context.get_constant(types.intp, context.get_abi_sizeof(pointer.pointee))
+    strides, length = [], item
+    for size in reversed(sizes):
+        strides.insert(0, length)
+        length = builder.mul(length, size)
+    align = context.get_constant(types.uint32, ALIGNMENT)
+    memory = context.nrt.meminfo_alloc_aligned(builder, length, align)
+    data = builder.bitcast(context.nrt.meminfo_data(builder, memory), pointer)
+    populate_array(array, data, sizes, strides, item, memory)
+    return array
+
+
+@intrinsic
+def empty(typingctx, shape, dtype):  # type: ignore[no-untyped-def]
+    """A new array with undefined content."""
+
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind, shape_type = signature.return_type, signature.args[0]
+        return _new_array(context, builder, kind, shape_type, args[0])._getvalue()
+
+    return _array_type(shape, dtype)(shape, dtype), emit
+
+
+@intrinsic
+def full(typingctx, shape, value, dtype):  # type: ignore[no-untyped-def]
+    """A new array with `value` in all places."""
+
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        kind, shape_type = signature.return_type, signature.args[0]
+        array = _new_array(context, builder, kind, shape_type, args[0])
+        filler = context.cast(builder, args[1], signature.args[1], kind.dtype)
+        with cgutils.for_range(builder, array.nitems) as loop:
+            context.pack_value(builder, kind.dtype, filler, builder.gep(array.data, [loop.index]))
+        return array._getvalue()
+
+    return _array_type(shape, dtype)(shape, value, dtype), emit

@@ -3,23 +3,9 @@
 They stand for the functions of the same names in `intrinsics`, which numba needs only to compile.
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from treetop.kernels.helpers import Intrinsic
 
 WIDTHS = (4, 8, 16)
-
-
-@dataclass(frozen=True)
-class Intrinsic:
-    """A function that becomes a few instructions where a kernel calls it."""
-
-    name: str
-
-    def __call__(self, *arguments: object) -> object:
-        """Only for those who read a kernel: numba compiles the definition in its place."""
-        raise TypeError(f"{self.name}: can only be called by kernels")
-
 
 lanes_at = Intrinsic("lanes_at")
 store = Intrinsic("store")

@@ -112,7 +112,7 @@ class Loader:
         add_symbols(extension("numba._helperlib"), runtime)
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
-        target = llvm.Target.from_default_triple()
+        target = llvm.Target.from_triple(llvm.get_process_triple())
         machine = target.create_target_machine(codemodel="jitdefault", jit=True)
         self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
 
