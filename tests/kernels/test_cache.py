@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from treetop.kernels import Kernel, cache, text
+from treetop.kernels import Kernel, cache, machine_code, text
 from treetop.kernels.machine_code import MachineCode
 
 NAME = text.fill_table.name
@@ -126,8 +126,22 @@ def test_a_kernel_that_needs_an_unknown_function_is_not_loaded(tmp_path, use):
     use(tmp_path)
     fresh().compile()
     code = cache.read(NAME)
-    cache.write(NAME, replace(code, needs=(*code.needs, "a_function_of_another_numba")))
+    cache.write(NAME, replace(code, needs=[*code.needs, "a_function_of_another_numba"]))
     assert not comes_from_the_cache()
+
+
+def test_with_a_numba_that_is_built_in_another_way_kernels_are_compiled(tmp_path, use, monkeypatch):
+    def extension(name):
+        raise ImportError(f"numba has no module {name}")
+
+    use(tmp_path)
+    assert not comes_from_the_cache()
+    monkeypatch.setattr(machine_code, "extension", extension)
+    machine_code.loader.cache_clear()
+    try:
+        assert not comes_from_the_cache()
+    finally:
+        machine_code.loader.cache_clear()
 
 
 def test_machine_code_becomes_bytes_and_back(tmp_path, use):

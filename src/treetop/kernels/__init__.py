@@ -16,6 +16,7 @@ from typing import Any
 
 from treetop.kernels import cache
 from treetop.kernels.helpers import Helper, Intrinsic, helper, maker
+from treetop.kernels.machine_code import loader
 from treetop.kernels.signatures import (
     Signature,
     array,
@@ -107,8 +108,8 @@ class Kernel:
 
     def load(self) -> bool:
         """Get ready from the cache; whether it was there."""
-        if not self.ready and (code := cache.read(self.name)):
-            self.run = code.load(self.function)
+        if not self.ready and (code := cache.read(self.name)) and (loads := loader()):
+            self.run = loads.load(code, self.function)
         return self.ready
 
     def compile(self) -> None:

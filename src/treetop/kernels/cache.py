@@ -50,7 +50,7 @@ def processor() -> str:
 def suffix() -> str:
     """End of the names of files with kernels for this processor and this kind of Python."""
     kind = hashlib.blake2b(processor().encode(), digest_size=4).hexdigest()
-    return f"-{kind}{EXTENSION_SUFFIXES[0].split('.')[1]}.kernel"
+    return f"-{kind}-{EXTENSION_SUFFIXES[0].split('.')[1]}.kernel"
 
 
 def folders() -> list[Path]:

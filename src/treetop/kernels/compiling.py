@@ -12,7 +12,7 @@ from numba.extending import typeof_impl
 
 from treetop.kernels import intrinsics
 from treetop.kernels.helpers import Helper, Intrinsic
-from treetop.kernels.machine_code import MachineCode, digest_of
+from treetop.kernels.machine_code import MachineCode
 from treetop.kernels.signatures import Array, Scalar, Signature, Tuple
 
 COMMON = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
@@ -58,9 +58,8 @@ def compiled(function: Callable[..., Any], signature: Signature) -> tuple[Machin
     code = MachineCode(
         entry=result.fndesc.llvm_cpython_wrapper_name,
         environment=result.fndesc.env_name,
-        dtypes=tuple(dtype.str for dtype in result.environment.consts),
-        needs=tuple(external_symbols(result.library)),
-        digest=digest_of(object_file),
+        dtypes=[dtype.str for dtype in result.environment.consts],
+        needs=external_symbols(result.library),
         object_file=object_file,
     )
     return code, entry

@@ -15,7 +15,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from importlib.machinery import PathFinder
 from pathlib import Path
@@ -32,14 +32,14 @@ class MachineCode:
 
     entry: str  # symbol of the function that takes and returns Python objects
     environment: str  # symbol of the pointer to the constants it needs
-    dtypes: tuple[str, ...]  # these constants: types of the arrays it makes
-    needs: tuple[str, ...]  # symbols from elsewhere
-    digest: str  # of the object file
+    dtypes: list[str]  # these constants: types of the arrays it makes
+    needs: list[str]  # symbols from elsewhere
     object_file: bytes
 
     def to_bytes(self) -> bytes:
         """A line of JSON, then the object file."""
-        header = json.dumps(asdict(replace(self, object_file=b"")) | {"object_file": None})
+        facts = {name: value for name, value in vars(self).items() if name != "object_file"}
+        header = json.dumps(facts | {"digest": digest_of(self.object_file)})
         return header.encode() + b"\n" + self.object_file
 
     @classmethod
@@ -47,19 +47,15 @@ class MachineCode:
         """The reverse; None if it is damaged."""
         header, _, object_file = data.partition(b"\n")
         try:
-            found = cls(**json.loads(header) | {"object_file": object_file})
-        except (ValueError, TypeError):
+            facts = json.loads(header)
+            is_whole = facts.pop("digest") == digest_of(object_file)
+            return cls(**facts, object_file=object_file) if is_whole else None
+        except (ValueError, TypeError, AttributeError, KeyError):
             return None
-        return found if found.digest == digest_of(object_file) else None
 
     def is_loadable(self) -> bool:
         """Whether everything it needs is there: LLVM would abort the process otherwise."""
-        loader()
-        return all(llvm.address_of_symbol(symbol) is not None for symbol in self.needs)
-
-    def load(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The machine code of `function` as a function that Python can call."""
-        return loader().load(self, function)
+        return loader() is not None and all(map(llvm.address_of_symbol, self.needs))
 
 
 def digest_of(data: bytes) -> str:
@@ -70,8 +66,8 @@ def digest_of(data: bytes) -> str:
 def numba_folder() -> Path:
     """Where numba is installed."""
     spec = importlib.util.find_spec("numba")
-    assert spec is not None, "numba is not installed"
-    assert spec.origin is not None
+    if spec is None or spec.origin is None:
+        raise ModuleNotFoundError("No module named 'numba'")
     return Path(spec.origin).parent
 
 
@@ -80,8 +76,8 @@ def extension(name: str) -> ModuleType:
     if name not in sys.modules:
         folder = numba_folder().joinpath(*name.split(".")[1:-1])
         spec = PathFinder.find_spec(name, [str(folder)])
-        assert spec is not None, f"numba has no {name}"
-        assert spec.loader is not None
+        if spec is None or spec.loader is None:
+            raise ImportError(f"numba has no module {name}")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # numba must find it there, should it be imported later
         spec.loader.exec_module(module)
@@ -136,6 +132,12 @@ class Loader:
 
 
 @cache
-def loader() -> Loader:
-    """The loader of this process."""
-    return Loader()
+def loader() -> Loader | None:
+    """The loader of this process; None if this version of numba is built in another way.
+
+    Then every process compiles its kernels.
+    """
+    try:
+        return Loader()
+    except (ImportError, AttributeError):
+        return None
