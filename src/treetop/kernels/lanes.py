@@ -8,6 +8,8 @@ from treetop.kernels.helpers import Intrinsic
 WIDTHS = (4, 8, 16)
 
 lanes_at = Intrinsic("lanes_at")
+float_of = Intrinsic("float_of")
+lanes_of_words = Intrinsic("lanes_of_words")
 store = Intrinsic("store")
 splat = Intrinsic("splat")
 fma = Intrinsic("fma")
