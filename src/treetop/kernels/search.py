@@ -10,6 +10,7 @@ cluster n + 1, and cluster 0 is the root's.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, kernel, u1, void
+from treetop.kernels.arrays import full
 from treetop.kernels.beams import (
     keep_best,
     mark_candidates,
@@ -212,7 +213,7 @@ def search(
     """
     beam = largest_of(beams)
     stride = (largest + WIDTH - 1) // WIDTH * WIDTH
-    visited = np.zeros(parent_of.size if candidate_ptr.size else 0, np.int64)
+    visited = full(parent_of.size if candidate_ptr.size else 0, 0, np.int64)
     longest = longest_row(indptr, first_row, last_row)
     widest = 1 + beam if whole else max(1 + beam, top)
     scratch = new_beam(max(beam, 1), widest, stride, child_ptr.size - 1, longest)
