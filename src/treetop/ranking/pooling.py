@@ -143,11 +143,11 @@ def pool_above(search: Search, cuts: np.ndarray) -> Pool:
     limits, above = np.empty((trees, labels.size), np.float32), np.empty((trees, labels.size), np.int64)
     pool = Pool(ptr, labels, limits, above)
     for tree, ranker in enumerate(search.rankers):
-        look_up(pool, tree, ranker, search.lists[tree])
+        fill_in(pool, tree, ranker, search.lists[tree])
     return pool
 
 
-def look_up(pool: Pool, tree: int, ranker: Ranker, listed: Listed) -> None:
+def fill_in(pool: Pool, tree: int, ranker: Ranker, listed: Listed) -> None:
     """Fill in what the search in one tree found out about the labels of the pool."""
     found, bounds, passed = listed
     kernels.look_up(
