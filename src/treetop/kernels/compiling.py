@@ -32,14 +32,10 @@ def numba_type(kind: Scalar | Array | Tuple) -> Any:
 
 
 class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
-    """A helper in the form that is linked into kernels, where it is optimized with its surroundings.
+    """A helper in the form that is linked into kernels.
 
-    numba itself also optimizes it alone and makes machine code of it, which nobody would run: that
-    takes a quarter of all time.
+    numba itself also makes machine code of it, which nobody would run: a sixth of all time.
     """
-
-    def _optimize_final_module(self) -> None:
-        pass
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
