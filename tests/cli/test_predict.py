@@ -297,3 +297,19 @@ def test_standard_input_in_other_encodings(run, monkeypatch, encoding):
 def test_what_predict_does_not_read_is_not_reported_as_missing(run):
     _, _, err = run("predict model seen.csv")
     assert "csv (texts in 'text', columns separated by ',')" in err
+
+
+def test_members_of_an_ensemble_are_put_aside_while_others_are_trained(run, place):
+    """Each is as trained alone, and nothing is left beside the ensemble."""
+    before = set(os.listdir(place))
+    command = "train seen.csv -o two --member seed=3 --member ngrams=char:2-3 --hold-out 0.3"
+    code, _, err = run(command)
+    assert code == 0, err
+    assert set(os.listdir(place)) - before == {"two"}
+    assert "member 2 of 2" in err
+    texts, labels = [text for text, _ in DOCS], [line.split(";") for _, line in DOCS]
+    for number, settings in enumerate(({"seed": 3}, {"ngrams": "char:2-3"})):
+        XRLinear(**settings).fit(texts, labels).save(place / "alone")
+        for name in ("ranker.safetensors", "tree.safetensors", "tfidf.safetensors"):
+            own = (place / "two" / f"member-{number}" / name).read_bytes()
+            assert own == (place / "alone" / name).read_bytes()
