@@ -313,3 +313,14 @@ def test_members_of_an_ensemble_are_put_aside_while_others_are_trained(run, plac
         for name in ("ranker.safetensors", "tree.safetensors", "tfidf.safetensors"):
             own = (place / "two" / f"member-{number}" / name).read_bytes()
             assert own == (place / "alone" / name).read_bytes()
+
+
+def test_training_reports_its_memory_or_says_that_it_does_not_fit(run, place):
+    code, _, err = run("train seen.csv -o modest --memory 40GB")
+    assert code == 0
+    assert "at most, of 40,000.0 MB" in err
+    code, _, err = run("train seen.csv -o small --memory 9MB")
+    assert code == 2
+    assert "memory is 9.0 MB" in err or "more than memory=9.0 MB" in err
+    assert not (place / "small").exists()
+    assert run("train seen.csv -o small --memory much")[2].count("size 'much' is not understood") == 1
