@@ -44,7 +44,7 @@ UNEVEN = 4.0
 # With more labels than this, weights are stored in fewer bits.
 MANY_LABELS = 100_000
 # With even more, the beam is wider and rankers have a bias: weights are then fewer, and precision is
-# higher. On generated problems with Amazon-670K's counts, both lower P@1 at 200,000 labels by 0.1 and
+# higher. On generated problems with Amazon-670K's counts, both lower P@1 at 200,000 labels by 0.2 and
 # change P@5 by less than 0.1; at 350,000 they raise P@5 by 0.5, at 670,000 by 1.3.
 VERY_MANY_LABELS, WIDE_BEAM = 250_000, 20
 # Maximum number of children of a node of an automatic preliminary tree.
