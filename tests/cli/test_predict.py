@@ -302,16 +302,16 @@ def test_what_predict_does_not_read_is_not_reported_as_missing(run):
 def test_members_of_an_ensemble_are_put_aside_while_others_are_trained(run, place):
     """Each is as trained alone, and nothing is left beside the ensemble."""
     before = set(os.listdir(place))
-    command = "train seen.csv -o two --member seed=3 --member ngrams=char:2-3 --hold-out 0.3"
+    command = "train seen.csv -o aside --member seed=3 --member ngrams=char:2-3 --hold-out 0.3"
     code, _, err = run(command)
     assert code == 0, err
-    assert set(os.listdir(place)) - before == {"two"}
+    assert set(os.listdir(place)) - before == {"aside"}
     assert "member 2 of 2" in err
     texts, labels = [text for text, _ in DOCS], [line.split(";") for _, line in DOCS]
     for number, settings in enumerate(({"seed": 3}, {"ngrams": "char:2-3"})):
         XRLinear(**settings).fit(texts, labels).save(place / "alone")
         for name in ("ranker.safetensors", "tree.safetensors", "tfidf.safetensors"):
-            own = (place / "two" / f"member-{number}" / name).read_bytes()
+            own = (place / "aside" / f"member-{number}" / name).read_bytes()
             assert own == (place / "alone" / name).read_bytes()
 
 
