@@ -1,0 +1,55 @@
+"""Trains treetop's XRTransformer, with an imported params.json or with its own defaults."""
+
+import time
+
+import common
+from common import THREADS, Clock
+
+STARTED = time.perf_counter()
+import torch
+import transformers.models.bert.modeling_bert  # as on libpecos's side, before the clock starts
+
+import treetop
+from treetop.interop.pecos_params import read_params
+from treetop.kernels import all_kernels
+from treetop.runtime import Runtime
+from treetop.runtime.progress import TimedReporter
+
+IMPORTED = time.perf_counter() - STARTED
+STEPS = "fine-tuning, level"
+
+
+def settings_of(folder, options):
+    """Return the settings and what they are fitted on besides texts and labels."""
+    if options["params"] is None:
+        return options["settings"], {}
+    return read_params(folder / options["params"]).settings, {"features": common.load(folder, "X.trn")}
+
+
+def train(folder, options):
+    torch.set_num_threads(THREADS)
+    texts, Y = common.texts(folder, "train"), common.load(folder, "Y.trn")
+    settings, features = settings_of(folder, options)
+    clock, report = Clock(), TimedReporter()
+    model = treetop.XRTransformer(**settings)
+    runtime = Runtime(threads=THREADS, reporter=report)
+    clock("train", model.fit, texts, Y, **features, runtime=runtime)
+    target = folder / options["name"]
+    clock("save", model.save, target)
+    model = clock("load", treetop.load, target, runtime=Runtime(threads=THREADS))
+    test = common.texts(folder, "test")
+    if features:
+        features = {"features": common.load(folder, "X.tst")}
+    scores = clock("predict", model.predict_scores, test, common.TOP, **features)
+    common.save_predictions(folder, options["name"], common.ordered_rows(scores), Y.shape[1])
+    steps = sum(taken for name, taken in report.seconds.items() if name.startswith(STEPS))
+    parts = {name: taken for name, taken in report.seconds.items() if not name.startswith(STEPS)}
+    common.answer(seconds=clock.seconds, imports=IMPORTED, steps=steps, parts=parts)
+
+
+if __name__ == "__main__":
+    for kernel in all_kernels():
+        kernel.compile()
+    stage, folder, options = common.arguments()
+    assert stage == "train"
+    train(folder, options)
