@@ -189,6 +189,17 @@ def memory_of(process: int) -> int:
     return next((int(line.split()[1]) for line in lines if line.startswith("Pss:")), 0)
 
 
+def machine_seconds() -> float:
+    """Return the seconds that all cores together have been busy since the machine started."""
+    user, nice, system, *_ = map(int, Path("/proc/stat").read_text().split()[1:5])
+    return (user + nice + system) / os.sysconf("SC_CLK_TCK")
+
+
+def own_seconds() -> float:
+    """Return the seconds that this process and those that it started and waited for were busy."""
+    return sum(os.times()[:4])
+
+
 def run_worker(python: str, worker: str, folder: Path, options: dict) -> dict:
     """Train and predict in an environment of its own; return what the worker measured."""
     script = HERE / "workers" / f"{worker}_transformer_worker.py"
@@ -196,7 +207,7 @@ def run_worker(python: str, worker: str, folder: Path, options: dict) -> dict:
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
     offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"}
     log = folder / f"{options['name']}.log"
-    started = time.perf_counter()
+    started, busy = time.perf_counter(), machine_seconds() - own_seconds()
     with log.open("w") as errors:
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **threads, **offline}
@@ -204,11 +215,12 @@ def run_worker(python: str, worker: str, folder: Path, options: dict) -> dict:
         with TreeMemory(process.pid) as memory:
             output, _ = process.communicate()
     wall = time.perf_counter() - started
+    others = (machine_seconds() - own_seconds() - busy) / wall
     lines = [line for line in output.decode().splitlines() if line.startswith("RESULT ")]
     if process.returncode or not lines:
         raise SystemExit(f"{worker} failed: see {log}\n{log.read_text()[-2000:]}")
     measured = json.loads(lines[-1].removeprefix("RESULT "))
-    return {**measured, "wall": wall, "peak_gb": memory.peak}
+    return {**measured, "wall": wall, "peak_gb": memory.peak, "cores_of_others": round(others, 3)}
 
 
 def quality(folder: Path, name: str) -> dict[str, float]:
@@ -309,8 +321,10 @@ def main() -> None:
     }
     for seed in given.seeds:
         for side in given.only or SIDES:
+            if side.partition(",")[0] not in given.python:
+                continue
             runs = result.setdefault("runs", {}).setdefault(side, {})
-            if str(seed) in runs or side.partition(",")[0] not in given.python:
+            if str(seed) in runs:
                 continue
             runs[str(seed)] = {**run(side, seed, folder, params, encoder, given), **facts(given)}
             print(given.data.name, side, seed, json.dumps(runs[str(seed)]), flush=True)

@@ -10,10 +10,8 @@ import sys
 import time
 
 import common
-from common import THREADS, Clock
-
-STARTED = time.perf_counter()
 import torch
+from common import THREADS, Clock
 from pecos.utils import torch_util
 from pecos.xmc import Indexer, LabelEmbeddingFactory, MLModel
 from pecos.xmc.xlinear import XLinearModel
@@ -21,7 +19,6 @@ from pecos.xmc.xtransformer.matcher import TransformerMatcher
 from pecos.xmc.xtransformer.model import XTransformer
 from pecos.xmc.xtransformer.module import MLProblemWithText
 
-IMPORTED = time.perf_counter() - STARTED
 PARTS = {
     "fine-tuning": (TransformerMatcher, "fine_tune_encoder"),
     "label tensors": (TransformerMatcher, "prepare_data"),
@@ -70,7 +67,11 @@ class Parts:
 def train(folder, options):
     torch.set_num_threads(THREADS)
     params = json.loads((folder / options["params"]).read_text())
-    texts, Y, X = common.texts(folder, "train"), common.load(folder, "Y.trn"), common.load(folder, "X.trn")
+    texts, Y, X = (
+        common.texts(folder, "train"),
+        common.load(folder, "Y.trn"),
+        common.load(folder, "X.trn"),
+    )
     clock, parts = Clock(), Parts()
     parts.patch()
     torch_util.set_seed(options["seed"])
@@ -101,7 +102,7 @@ def train(folder, options):
     common.save_predictions(folder, options["name"], common.ordered_rows(scores), Y.shape[1])
     seconds["other"] = clock.seconds["train"] - sum(seconds.values())
     steps = seconds.pop("fine-tuning")
-    common.answer(seconds=clock.seconds, imports=IMPORTED, steps=steps, parts=seconds)
+    common.answer(seconds=clock.seconds, steps=steps, parts=seconds)
 
 
 if __name__ == "__main__":
