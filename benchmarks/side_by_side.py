@@ -5,12 +5,13 @@
 
 The official `params.json` is reduced to a size that two cores can train: another encoder, fewer steps,
 shorter inputs. Both sides get the reduced file, the same texts, labels and TF-IDF features, the same
-seeds and two threads; each runs in a process of its own, in its own environment, in turn. A third side
+seeds and the same number of threads; each runs in a process of its own, in its own environment, in turn. A third side
 is treetop with its own defaults, which gets the texts and labels alone, and the same encoder, input
 length and number of training samples.
 
 Results are added to benchmarks/results/side_by_side.json; finished runs are not repeated.
-`--only SIDE` runs one side; `--seeds` continues with further seeds.
+`--only SIDE` runs one side; `--seeds` continues with further seeds. Times count only with `--timed`,
+which is for a machine that does nothing else.
 """
 
 import argparse
@@ -43,7 +44,7 @@ DEFAULTS = "treetop, its defaults"
 SIDES = ("libpecos", "treetop, the recipe", DEFAULTS)
 CHAINS = ("neg_mining_chain", "model_chain")
 MEASURES = ("P@1", "P@3", "P@5", "PSP@5")
-THREADS = 2
+THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def sample(split: Split, count: int | None) -> Split:
@@ -204,7 +205,7 @@ def run_worker(python: str, worker: str, folder: Path, options: dict) -> dict:
     """Train and predict in an environment of its own; return what the worker measured."""
     script = HERE / "workers" / f"{worker}_transformer_worker.py"
     command = [python, str(script), "train", str(folder), json.dumps(options)]
-    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "2")
+    threads = dict.fromkeys(THREADS, str(options["threads"]))
     offline = {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "true"}
     log = folder / f"{options['name']}.log"
     started, busy = time.perf_counter(), machine_seconds() - own_seconds()
@@ -247,6 +248,7 @@ def run(side: str, seed: int, folder: Path, params: dict, encoder: Path, given) 
     path.write_text(json.dumps(with_seed(params, seed), indent=1))
     options["params"] = None if side == DEFAULTS else path.name
     options |= {"settings": default_settings(given, encoder, seed), "workers": given.workers}
+    options["threads"] = given.threads
     measured = run_worker(given.python[worker], worker, folder, options)
     started_outside = measured["seconds"]["train"] - measured["steps"]
     return {**measured, "outside": started_outside, "metrics": quality(folder, options["name"])}
@@ -264,7 +266,7 @@ def facts(given: argparse.Namespace) -> dict:
     common = ("torch", "transformers", "numpy", "scipy")
     made = {
         "machine": f"{platform.machine()}, {len(os.sched_getaffinity(0))} cores",
-        "threads": THREADS,
+        "threads": given.threads,
         "treetop": {"python": platform.python_version(), **versions(given.python["treetop"], common)},
         "commit": commit_of(HERE.parent),
     }
@@ -284,8 +286,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=5e-5)
     parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--workers", type=int, default=THREADS, help="of libpecos's data loader")
+    parser.add_argument("--workers", type=int, default=2, help="of libpecos's data loader")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--timed", action="store_true", help="the machine is idle: times count")
     parser.add_argument("--only", action="append", choices=SIDES)
     parser.add_argument("--python", action="append", default=[], help="SIDE=PATH of an interpreter")
     parser.add_argument("--work", type=Path, default=Path("bench-data"))
@@ -326,7 +330,8 @@ def main() -> None:
             runs = result.setdefault("runs", {}).setdefault(side, {})
             if str(seed) in runs:
                 continue
-            runs[str(seed)] = {**run(side, seed, folder, params, encoder, given), **facts(given)}
+            measured = run(side, seed, folder, params, encoder, given)
+            runs[str(seed)] = {**measured, "timed": given.timed, **facts(given)}
             print(given.data.name, side, seed, json.dumps(runs[str(seed)]), flush=True)
             save(given.out, content)
 

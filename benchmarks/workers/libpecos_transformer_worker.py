@@ -11,7 +11,7 @@ import time
 
 import common
 import torch
-from common import THREADS, Clock
+from common import Clock
 from pecos.utils import torch_util
 from pecos.xmc import Indexer, LabelEmbeddingFactory, MLModel
 from pecos.xmc.xlinear import XLinearModel
@@ -65,7 +65,7 @@ class Parts:
 
 
 def train(folder, options):
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(options["threads"])
     params = json.loads((folder / options["params"]).read_text())
     texts, Y, X = (
         common.texts(folder, "train"),
@@ -81,7 +81,7 @@ def train(folder, options):
         MLProblemWithText(texts, Y, X_feat=X),
         train_params=XTransformer.TrainParams.from_dict(params["train_params"], recursive=True),
         pred_params=XTransformer.PredParams.from_dict(params["pred_params"], recursive=True),
-        threads=THREADS,
+        threads=options["threads"],
     )
     seconds = dict(parts.seconds)
     target = folder / options["name"]
@@ -97,7 +97,7 @@ def train(folder, options):
         use_gpu=False,
         batch_size=batch,
         batch_gen_workers=options["workers"],
-        threads=THREADS,
+        threads=options["threads"],
     )
     common.save_predictions(folder, options["name"], common.ordered_rows(scores), Y.shape[1])
     seconds["other"] = clock.seconds["train"] - sum(seconds.values())

@@ -4,7 +4,7 @@ import importlib
 
 import common
 import torch
-from common import THREADS, Clock
+from common import Clock
 
 import treetop
 from treetop.interop.pecos_params import read_params
@@ -23,16 +23,16 @@ def settings_of(folder, options):
 
 
 def train(folder, options):
-    torch.set_num_threads(THREADS)
+    torch.set_num_threads(options["threads"])
     texts, Y = common.texts(folder, "train"), common.load(folder, "Y.trn")
     settings, features = settings_of(folder, options)
     clock, report = Clock(), TimedReporter()
     model = treetop.XRTransformer(**settings)
-    runtime = Runtime(threads=THREADS, reporter=report)
+    runtime = Runtime(threads=options["threads"], reporter=report)
     clock("train", model.fit, texts, Y, **features, runtime=runtime)
     target = folder / options["name"]
     clock("save", model.save, target)
-    model = clock("load", treetop.load, target, runtime=Runtime(threads=THREADS))
+    model = clock("load", treetop.load, target, runtime=Runtime(threads=options["threads"]))
     test = common.texts(folder, "test")
     if features:
         features = {"features": common.load(folder, "X.tst")}
