@@ -41,7 +41,7 @@ texts and features in memory to a model in memory; imports are left out on all s
 steps is that of the training loops with their batches; the encoder's passes over all documents
 between the levels are outside. Memory is the peak of the process and those that it started, shared
 memory counted once. Metrics are on the test documents, in percent: the mean over the seeds and its
-95% confidence interval (Student's t); times and memory are medians.
+95% confidence interval (Student's t). Times and memory are medians of the runs on an idle machine.
 """
 END = """\
 ## Where to go next
@@ -52,9 +52,14 @@ END = """\
 """
 
 
+def timed(runs):
+    """The runs on a machine that did nothing else, whose times count."""
+    return {seed: run for seed, run in runs.items() if run["timed"]}
+
+
 def median(runs, figure):
-    """The median of a figure over the seeds."""
-    return statistics.median(figure(run) for run in runs.values())
+    """The median of a figure over the runs whose times count."""
+    return statistics.median(figure(run) for run in timed(runs).values())
 
 
 def train_seconds(run):
@@ -91,7 +96,8 @@ def part_seconds(run):
 def parts_table(result):
     sides = [side for side in SIDES if side in result["runs"]]
     lines = ["| seconds | " + " | ".join(sides) + " |", "| --- |" + " --- |" * len(sides)]
-    seconds = {side: list(map(part_seconds, result["runs"][side].values())) for side in sides}
+    runs = {side: timed(result["runs"][side]).values() for side in sides}
+    seconds = {side: [part_seconds(run) for run in runs[side]] for side in sides}
     for row in (*PARTS, REST):
         medians = (statistics.median(run[row] for run in seconds[side]) for side in sides)
         lines.append(f"| {row} | {' | '.join(f'{middle:.1f}' for middle in medians)} |")
@@ -109,7 +115,9 @@ def comparison(result):
         for name in METRICS
     )
     ratios = {
-        title: statistics.median(figure(ours[seed]) / figure(pecos[seed]) for seed in seeds)
+        title: statistics.median(
+            figure(ours[seed]) / figure(pecos[seed]) for seed in seeds if seed in timed(ours)
+        )
         for title, figure in (
             ("the steps", lambda run: run["steps"]),
             ("everything outside them", lambda run: run["outside"]),
@@ -141,7 +149,8 @@ def shortened(old, new):
 
 
 def dataset_section(name, result):
-    run = next(iter(next(iter(result["runs"].values())).values()))
+    runs = result["runs"].get(PECOS) or result["runs"][RECIPE]
+    run = next(iter(timed(runs).values()))
     layers = result["encoder"]["layers"]
     cut = f", its first {layers} layers" if layers else ""
     seeds = sorted({seed for runs in result["runs"].values() for seed in runs})
@@ -151,7 +160,8 @@ def dataset_section(name, result):
         f"## {name}",
         "",
         f"{result['documents']:,} training documents, {result['labels']:,} labels; recipe",
-        f"`{result['recipe']}`, encoder {result['encoder']['name']}{cut}. Seeds: {', '.join(seeds)}.",
+        f"`{result['recipe']}`, encoder {result['encoder']['name']}{cut}. Seeds: {', '.join(seeds)};",
+        f"times and memory are those of seed {', '.join(timed(runs))}.",
         "",
         *main_table(result),
         "",

@@ -5,9 +5,9 @@
 
 The official `params.json` is reduced to a size that two cores can train: another encoder, fewer steps,
 shorter inputs. Both sides get the reduced file, the same texts, labels and TF-IDF features, the same
-seeds and the same number of threads; each runs in a process of its own, in its own environment, in turn. A third side
-is treetop with its own defaults, which gets the texts and labels alone, and the same encoder, input
-length and number of training samples.
+seeds and number of threads; each runs in a process of its own, in its own environment, in turn. A
+third side is treetop with its own defaults, which gets the texts and labels alone, and the same
+encoder, input length and number of training samples.
 
 Results are added to benchmarks/results/side_by_side.json; finished runs are not repeated.
 `--only SIDE` runs one side; `--seeds` continues with further seeds. Times count only with `--timed`,
@@ -243,15 +243,15 @@ def quality(folder: Path, name: str) -> dict[str, float]:
 def run(side: str, seed: int, folder: Path, params: dict, encoder: Path, given) -> dict:
     """Run one side with one seed."""
     worker = side.partition(",")[0]
-    options = {"name": f"{side.replace(', ', '-').replace(' ', '-')}-{seed}", "seed": seed}
+    name = f"{side.replace(', ', '-').replace(' ', '-')}-{seed}"
+    options = {"name": name, "seed": seed, "threads": given.threads, "workers": given.workers}
     path = folder / f"params-{seed}.json"
     path.write_text(json.dumps(with_seed(params, seed), indent=1))
     options["params"] = None if side == DEFAULTS else path.name
-    options |= {"settings": default_settings(given, encoder, seed), "workers": given.workers}
-    options["threads"] = given.threads
+    options["settings"] = default_settings(given, encoder, seed)
     measured = run_worker(given.python[worker], worker, folder, options)
-    started_outside = measured["seconds"]["train"] - measured["steps"]
-    return {**measured, "outside": started_outside, "metrics": quality(folder, options["name"])}
+    outside = measured["seconds"]["train"] - measured["steps"]
+    return {**measured, "outside": outside, "metrics": quality(folder, name)}
 
 
 def versions(python: str, packages: tuple[str, ...]) -> dict[str, str]:
