@@ -10,8 +10,8 @@ third side is treetop with its own defaults, which gets the texts and labels alo
 encoder, input length and number of training samples.
 
 Results are added to benchmarks/results/side_by_side.json; finished runs are not repeated.
-`--only SIDE` runs one side; `--seeds` continues with further seeds. Times count only with `--timed`,
-which is for a machine that does nothing else.
+`--only SIDE` runs one side; `--seeds` continues with further seeds. Steps and parts have their wall
+time and their CPU time, which on a single thread (the default) does not depend on what else runs.
 """
 
 import argparse
@@ -42,6 +42,7 @@ HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "side_by_side.json"
 DEFAULTS = "treetop, its defaults"
 SIDES = ("libpecos", "treetop, the recipe", DEFAULTS)
+INDEXERS = ("preliminary_indexer_params", "refined_indexer_params")
 CHAINS = ("neg_mining_chain", "model_chain")
 MEASURES = ("P@1", "P@3", "P@5", "PSP@5")
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -118,6 +119,10 @@ def reduced(recipe: Path, labels: int, encoder: Path, given: argparse.Namespace)
         level |= {"max_steps": steps, "save_steps": steps, "batch_size": given.batch}
         level |= {"model_shortcut": str(encoder), "learning_rate": given.learning_rate}
         level |= {"batch_gen_workers": given.workers, "use_gpu": False}
+    for level in train["ranker_params"]["hlm_args"]["model_chain"]:
+        level["threads"] = given.threads
+    for name in INDEXERS:
+        train[name]["threads"] = given.threads
     for level in predict["matcher_params_chain"]:
         level["truncate_length"] = given.max_length
     return params
@@ -136,7 +141,7 @@ def changes(recipe: Path, params: dict) -> dict[str, list]:
 def with_seed(params: dict, seed: int) -> dict:
     """Return the params.json of a seed, which is part of the trees' settings."""
     params = json.loads(json.dumps(params))
-    for name in ("preliminary_indexer_params", "refined_indexer_params"):
+    for name in INDEXERS:
         params["train_params"][name]["seed"] = seed
     return params
 
@@ -250,7 +255,7 @@ def run(side: str, seed: int, folder: Path, params: dict, encoder: Path, given) 
     options["params"] = None if side == DEFAULTS else path.name
     options["settings"] = default_settings(given, encoder, seed)
     measured = run_worker(given.python[worker], worker, folder, options)
-    outside = measured["seconds"]["train"] - measured["steps"]
+    outside = [sum(taken) for taken in zip(*measured["parts"].values(), strict=True)]
     return {**measured, "outside": outside, "metrics": quality(folder, name)}
 
 
@@ -286,10 +291,9 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--learning-rate", type=float, default=5e-5)
     parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--workers", type=int, default=2, help="of libpecos's data loader")
+    parser.add_argument("--workers", type=int, default=1, help="of libpecos's data loader")
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--timed", action="store_true", help="the machine is idle: times count")
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--only", action="append", choices=SIDES)
     parser.add_argument("--python", action="append", default=[], help="SIDE=PATH of an interpreter")
     parser.add_argument("--work", type=Path, default=Path("bench-data"))
@@ -330,8 +334,7 @@ def main() -> None:
             runs = result.setdefault("runs", {}).setdefault(side, {})
             if str(seed) in runs:
                 continue
-            measured = run(side, seed, folder, params, encoder, given)
-            runs[str(seed)] = {**measured, "timed": given.timed, **facts(given)}
+            runs[str(seed)] = {**run(side, seed, folder, params, encoder, given), **facts(given)}
             print(given.data.name, side, seed, json.dumps(runs[str(seed)]), flush=True)
             save(given.out, content)
 
