@@ -21,6 +21,7 @@ PARTS = {
     "checkpoints": ("checkpoints", "reading checkpoints"),
 }
 REST = "everything else"
+CPU = 1  # of the pairs of wall time and CPU time
 
 INTRODUCTION = """\
 # Side by side with PECOS
@@ -36,12 +37,13 @@ features (words and pairs of words), encoder, seeds and number of threads. The t
 with its own defaults: it computes its own features of the texts, and has the same encoder, input
 length and number of training samples.
 
-Each run has a process of its own, and the three sides take turns. Times are those of training, from
-texts and features in memory to a model in memory; imports are left out on all sides. The time of the
-steps is that of the training loops with their batches; the encoder's passes over all documents
-between the levels are outside. Memory is the peak of the process and those that it started, shared
-memory counted once. Metrics are on the test documents, in percent: the mean over the seeds and its
-95% confidence interval (Student's t). Times and memory are medians of the runs on an idle machine.
+Each run has a process of its own, and the three sides take turns. Times are CPU seconds of training
+on a single thread, from texts and features in memory to a model in memory, without imports: unlike
+wall times, they hardly depend on what else the machine does. The time of the steps is that of the
+training loops with their batches; the encoder's passes over all documents between the levels are
+outside. Memory is the peak of the process and those that it started, shared memory counted once.
+Metrics are on the test documents, in percent: the mean over the seeds and its 95% confidence interval
+(Student's t). Times and memory are medians.
 """
 END = """\
 ## Where to go next
@@ -52,18 +54,21 @@ END = """\
 """
 
 
-def timed(runs):
-    """The runs on a machine that did nothing else, whose times count."""
-    return {seed: run for seed, run in runs.items() if run["timed"]}
-
-
 def median(runs, figure):
-    """The median of a figure over the runs whose times count."""
-    return statistics.median(figure(run) for run in timed(runs).values())
+    """The median of a figure over the seeds."""
+    return statistics.median(figure(run) for run in runs.values())
+
+
+def steps_seconds(run):
+    return run["steps"][CPU]
+
+
+def outside_seconds(run):
+    return run["outside"][CPU]
 
 
 def train_seconds(run):
-    return run["seconds"]["train"]
+    return steps_seconds(run) + outside_seconds(run)
 
 
 def main_table(result):
@@ -72,7 +77,7 @@ def main_table(result):
     for side in SIDES:
         if runs := result["runs"].get(side):
             cells = [written([run["metrics"][name] for run in runs.values()]) for name in METRICS]
-            for figure in (train_seconds, lambda run: run["steps"], lambda run: run["outside"]):
+            for figure in (train_seconds, steps_seconds, outside_seconds):
                 cells.append(f"{median(runs, figure):.1f}")
             cells.append(f"{median(runs, lambda run: run['peak_gb']):.2f}")
             lines.append(f"| {side} | {' | '.join(cells)} |")
@@ -88,16 +93,14 @@ def part_seconds(run):
     """The seconds outside the steps, by row of the table of parts."""
     seconds = dict.fromkeys((*PARTS, REST), 0.0)
     for name, taken in run["parts"].items():
-        seconds[part_of(name)] += taken
-    seconds[REST] += run["outside"] - sum(run["parts"].values())
+        seconds[part_of(name)] += taken[CPU]
     return seconds
 
 
 def parts_table(result):
     sides = [side for side in SIDES if side in result["runs"]]
     lines = ["| seconds | " + " | ".join(sides) + " |", "| --- |" + " --- |" * len(sides)]
-    runs = {side: timed(result["runs"][side]).values() for side in sides}
-    seconds = {side: [part_seconds(run) for run in runs[side]] for side in sides}
+    seconds = {side: list(map(part_seconds, result["runs"][side].values())) for side in sides}
     for row in (*PARTS, REST):
         medians = (statistics.median(run[row] for run in seconds[side]) for side in sides)
         lines.append(f"| {row} | {' | '.join(f'{middle:.1f}' for middle in medians)} |")
@@ -115,14 +118,11 @@ def comparison(result):
         for name in METRICS
     )
     ratios = {
-        title: statistics.median(
-            figure(ours[seed]) / figure(pecos[seed]) for seed in seeds if seed in timed(ours)
-        )
+        title: statistics.median(figure(ours[seed]) / figure(pecos[seed]) for seed in seeds)
         for title, figure in (
-            ("the steps", lambda run: run["steps"]),
-            ("everything outside them", lambda run: run["outside"]),
+            ("the steps", steps_seconds),
+            ("everything outside them", outside_seconds),
             ("the whole training", train_seconds),
-            ("prediction", lambda run: run["seconds"]["predict"]),
         )
     }
     times = ", ".join(f"{title} {ratio:.2f}" for title, ratio in ratios.items())
@@ -150,7 +150,7 @@ def shortened(old, new):
 
 def dataset_section(name, result):
     runs = result["runs"].get(PECOS) or result["runs"][RECIPE]
-    run = next(iter(timed(runs).values()))
+    run = next(iter(runs.values()))
     layers = result["encoder"]["layers"]
     cut = f", its first {layers} layers" if layers else ""
     seeds = sorted({seed for runs in result["runs"].values() for seed in runs})
@@ -160,8 +160,7 @@ def dataset_section(name, result):
         f"## {name}",
         "",
         f"{result['documents']:,} training documents, {result['labels']:,} labels; recipe",
-        f"`{result['recipe']}`, encoder {result['encoder']['name']}{cut}. Seeds: {', '.join(seeds)};",
-        f"times and memory are those of seed {', '.join(timed(runs))}.",
+        f"`{result['recipe']}`, encoder {result['encoder']['name']}{cut}. Seeds: {', '.join(seeds)}.",
         "",
         *main_table(result),
         "",
@@ -175,7 +174,7 @@ def dataset_section(name, result):
         "",
         *change_rows(result),
         "",
-        f"{run['machine']}, {run['threads']} threads. libpecos: {packages}. treetop at commit",
+        f"{run['machine']}, {run['threads']} thread. libpecos: {packages}. treetop at commit",
         f"{', '.join(commits(result))}: {ours}.",
         "",
     ]
