@@ -172,7 +172,7 @@ class TreeMemory:
         self.thread.join()
 
     def watch(self) -> None:
-        while not self.stop.wait(0.2):
+        while not self.stop.wait(0.5):
             self.peak = max(self.peak, sum(map(memory_of, descendants(self.process))) / 1e6)
 
 
