@@ -135,17 +135,18 @@ def comparison(result):
 def change_rows(result):
     """The table of what was replaced in the recipe."""
     lines = ["| key of the recipe | published | here |", "| --- | --- | --- |"]
+    levels = {}
     for key, (old, new) in result["changes"].items():
-        values = ("/".join(dict.fromkeys(map(str, side))) for side in shortened(old, new))
-        lines.append(f"| `{key}` | " + " | ".join(values) + " |")
-    return lines
+        if dict.fromkeys(old) == dict.fromkeys(new):  # a level more or less, and nothing else
+            levels[key.rpartition(".")[0]] = f"{len(old)} levels | {len(new)} levels"
+        else:
+            lines.append(f"| `{key}` | {by_level(old)} | {by_level(new)} |")
+    return [*lines, *(f"| `{chain}` | {counts} |" for chain, counts in levels.items())]
 
 
-def shortened(old, new):
-    """Write a chain whose levels were dropped or repeated as its number of levels."""
-    if len(set(map(str, old))) == len(set(map(str, new))) == 1 and len(old) != len(new):
-        return [f"{old[0]} on {len(old)} levels"], [f"{new[0]} on {len(new)} levels"]
-    return old, new
+def by_level(values):
+    """``60/60/80``, or the value of all levels."""
+    return "/".join(map(str, values if len(set(map(str, values))) > 1 else values[:1]))
 
 
 def dataset_section(name, result):
@@ -174,7 +175,7 @@ def dataset_section(name, result):
         "",
         *change_rows(result),
         "",
-        f"{run['machine']}, {run['threads']} thread. libpecos: {packages}. treetop at commit",
+        f"{run['machine']}, threads: {run['threads']}. libpecos: {packages}. treetop at commit",
         f"{', '.join(commits(result))}: {ours}.",
         "",
     ]
