@@ -152,6 +152,7 @@ def by_level(values):
 def dataset_section(name, result):
     runs = result["runs"].get(PECOS) or result["runs"][RECIPE]
     run = next(iter(runs.values()))
+    drawn = " drawn at random" if result["sample"] else ""
     layers = result["encoder"]["layers"]
     cut = f", its first {layers} layers" if layers else ""
     seeds = sorted({seed for runs in result["runs"].values() for seed in runs})
@@ -160,7 +161,7 @@ def dataset_section(name, result):
     return [
         f"## {name}",
         "",
-        f"{result['documents']:,} training documents, {result['labels']:,} labels; recipe",
+        f"{result['documents']:,} training documents{drawn}, {result['labels']:,} labels; recipe",
         f"`{result['recipe']}`, encoder {result['encoder']['name']}{cut}. Seeds: {', '.join(seeds)}.",
         "",
         *main_table(result),

@@ -325,6 +325,7 @@ def main() -> None:
         "changes": changes(given.recipe, params),
         "encoder": {"name": given.encoder.name, "layers": given.layers},
         "documents": Y.shape[0],
+        "sample": given.documents,  # None: all documents
         "labels": Y.shape[1],
     }
     for seed in given.seeds:
