@@ -41,7 +41,8 @@ Each run has a process of its own, and the three sides take turns. Times are CPU
 on a single thread, from texts and features in memory to a model in memory, without imports: unlike
 wall times, they hardly depend on what else the machine does. The time of the steps is that of the
 training loops with their batches; the encoder's passes over all documents between the levels are
-outside. Memory is the peak of the process and those that it started, shared memory counted once.
+outside. These passes are the same arithmetic on both sides, except that treetop pads a batch to its
+longest text only: the shorter the inputs, the less there is to save. Memory is the peak of the process and those that it started, shared memory counted once.
 Metrics are on the test documents, in percent: the mean over the seeds and its 95% confidence interval
 (Student's t). Times and memory are medians.
 """
@@ -177,9 +178,22 @@ def dataset_section(name, result):
         *change_rows(result),
         "",
         f"{run['machine']}, threads: {run['threads']}. libpecos: {packages}. treetop at commit",
-        f"{', '.join(commits(result))}: {ours}.",
+        f"{', '.join(commits(result))}: {ours}. {company(result)}",
         "",
     ]
+
+
+def company(result):
+    """How busy the machine was otherwise, which a reader of times should know."""
+    busy = statistics.median(
+        run["cores_of_others"] for runs in result["runs"].values() for run in runs.values()
+    )
+    if busy < 0.1:
+        return "The machine did nothing else."
+    return (
+        f"Other processes, among them the runs of other seeds, kept {busy:.1f} cores busy meanwhile:\n"
+        "CPU times are then higher than on an idle machine, and rough."
+    )
 
 
 def commits(result):
