@@ -62,6 +62,13 @@ class TrainOptions(ReadOptions):
         section="Data",
         metavar="SPLIT",
     )
+    processes: int = documented(
+        1,
+        "Number of processes on this machine that fine-tune and encode together, such as one per GPU. "
+        "torchrun … -m treetop train starts them on several machines.",
+        section="Run",
+        at_least=1,
+    )
     resume: bool = documented(False, "Resume an interrupted training.", section="Run")
     overwrite: bool = documented(
         False, "Discard the earlier run of this model and start again.", section="Run"

@@ -9,6 +9,7 @@ from treetop.cli.members import TRANSFORMER, Settings
 from treetop.cli.options import TrainOptions
 from treetop.data import Dataset
 from treetop.errors import TreetopError
+from treetop.runtime import Runtime
 from treetop.training.run import is_own
 
 
@@ -48,6 +49,7 @@ def run_options(
         "run": run_folder(options.output, number, held_out),
         "resume": options.resume,
         "overwrite": options.overwrite,
+        "runtime": Runtime(processes=options.processes),
     }
     split = dataset.splits.get(options.validation)
     if split is not None and split.texts is not None and split.has_labels:

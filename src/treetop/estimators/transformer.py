@@ -170,7 +170,8 @@ class XRTransformer(Learner):
         ):
 
             def learn(place: Runtime) -> Model:
-                return self._learn(training.Training(settings, place, stages), data, asked)
+                with training.Training(settings, place, stages) as steps:
+                    return self._learn(steps, data, asked)
 
             warm_up(common_kernels(), place.threads, place.reporter)
             model = training.with_fallback(place, learn)

@@ -66,7 +66,22 @@ class Runtime:
         "Show the progress of training: in a notebook, on a terminal, or as lines of text.",
         at_least=0,
     )
-    processes: int = documented(1, "Number of training processes; so far only 1.", at_least=1)
+    processes: int = documented(
+        1,
+        "Number of processes on this machine that fine-tune and encode together: one per GPU, or each "
+        "on a share of the threads.",
+        at_least=1,
+    )
+    deterministic: bool = documented(
+        False,
+        "On a CPU, train the same encoder, bit for bit, on any number of processes: gradients are "
+        "added up in one order and each process computes with one thread, which takes longer.",
+    )
+    stall_minutes: float = documented(
+        30.0,
+        "Minutes after which a process or machine that does not answer counts as failed.",
+        above=0,
+    )
     cluster: str | None = documented(None, "Address of a cluster to train on; so far only null.")
     reporter: Reporter = field(default_factory=Reporter, compare=False)
 
@@ -74,11 +89,8 @@ class Runtime:
         check_fields(self)
         if not all(hasattr(self.reporter, name) for name in ("step", "figures", "note", "close")):
             raise TreetopError(f"reporter is {self.reporter!r}: pass a treetop reporter")
-        if self.processes != 1 or self.cluster is not None:
-            raise TreetopError(
-                "training on several processes or a cluster is not supported yet: "
-                "leave out processes and cluster"
-            )
+        if self.cluster is not None:
+            raise TreetopError("training on a cluster is not supported yet: leave out cluster")
 
     @property
     def thread_count(self) -> int:
