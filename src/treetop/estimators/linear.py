@@ -27,6 +27,7 @@ from treetop.labels.tree import Tree
 from treetop.model.model import Model
 from treetop.model.seen import Watched, hashes_of_rows
 from treetop.runtime import Runtime
+from treetop.runtime.cluster import using_cluster
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
@@ -142,7 +143,8 @@ class XRLinear(Learner):
         'red'
         """
         asked = self._method()
-        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
+        own = self._place(runtime).changed(reporter=report, verbose=verbose)
+        with reporting(own) as place, using_cluster(place):
             Y, classes = training.read_labels(y, label_names)
             weights = training.read_weights(sample_weight, Y.shape[0])
             auto.check_levels(asked, len(classes))

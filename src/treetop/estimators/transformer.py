@@ -21,6 +21,7 @@ from treetop.model.model import Model
 from treetop.model.seen import hashes_of
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
+from treetop.runtime.cluster import using_cluster
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
@@ -167,6 +168,7 @@ class XRTransformer(Learner):
         with (
             data.open_run(run, resume, overwrite) as stages,
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+            using_cluster(place),
         ):
 
             def learn(place: Runtime) -> Model:

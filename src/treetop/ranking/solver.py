@@ -14,6 +14,7 @@ from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
+from treetop.runtime.cluster import run_anywhere
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
@@ -142,11 +143,15 @@ class LevelProblem(NamedTuple):
 
 
 class Scratch(threading.local):
-    """Working memory of the kernel, allocated once per thread."""
+    """Working memory of the kernel, allocated once per thread, and anew where it is sent."""
 
     def __init__(self, X: Features) -> None:
+        self.X = X
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
+
+    def __reduce__(self) -> tuple[type[Scratch], tuple[Features]]:
+        return Scratch, (self.X,)
 
 
 def solve_level(
@@ -188,7 +193,7 @@ def solve_level(
         return problem.solve(task, scratch, cancel)
 
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
-    solved = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    solved = run_anywhere(work, tasks, threads, report.step(name, len(tasks)))
     parallel.give_back()
     by_cluster: list[list[tuple[int, ClusterWeights]]] = [[] for _ in range(child_ptr.size - 1)]
     for task, weights in zip(tasks, solved, strict=True):

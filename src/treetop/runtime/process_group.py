@@ -26,72 +26,12 @@ START_SECONDS = 300
 DISMISSED = "dismissed"
 
 
-class ProcessTeam(Team):
-    """The team of a process group."""
+class GroupTeam(Team):
+    """The processes of the default process group of torch, which exists already."""
 
-    def __init__(self, place: Place, stall_seconds: float, listening: int | None = None) -> None:
-        """Meet the others; `listening` is the leader's open socket, if torchrun does not listen."""
-        from torch import cuda
-        from torch.distributed import (  # type: ignore[attr-defined]
-            PrefixStore,
-            TCPStore,
-            init_process_group,
-        )
-
-        self.place, self.count = place, 0
-        self.rank, self.size, self.local_size = place.rank, place.size, place.local_size
-        if place.address == LOOPBACK and sys.platform == "linux":
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
-        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-        store = TCPStore(
-            place.address,
-            place.port,
-            is_master=place.rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True",
-            timeout=timedelta(seconds=START_SECONDS),
-            wait_for_workers=False,
-            master_listen_fd=listening,
-        )
-        self.store = PrefixStore(f"treetop-{attempt}", store)
-        init_process_group(
-            "cpu:gloo,cuda:nccl" if cuda.is_available() else "gloo",
-            store=self.store,
-            rank=place.rank,
-            world_size=place.size,
-            timeout=timedelta(seconds=stall_seconds),
-        )
-        self.beats = Beats(place, attempt)
-
-    def share(self, work: object) -> None:
-        """Send work; large arrays are not copied for it."""
-        import torch
-        from torch import distributed
-
-        buffers: list[pickle.PickleBuffer] = []
-        body = pickle.dumps(work, 5, buffer_callback=buffers.append)
-        parts = [memoryview(body), *(buffer.raw() for buffer in buffers)]
-        self.store.set(f"work-{self.count}", " ".join(str(part.nbytes) for part in parts))
-        self.count += 1
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="The given buffer is not writable")
-            for part in filter(len, parts):
-                distributed.broadcast(torch.frombuffer(part, dtype=torch.uint8), 0)
-
-    def receive(self) -> Any:
-        """Wait, without computing, for what the leader shares."""
-        import torch
-        from torch import distributed
-
-        key = f"work-{self.count}"
-        self.store.wait([key], FOREVER)
-        self.count += 1
-        parts = [np.empty(int(size), np.uint8) for size in self.store.get(key).decode().split()]
-        for part in parts:
-            if part.size:
-                distributed.broadcast(torch.from_numpy(part), 0)
-        work = pickle.loads(parts[0].data, buffers=[part.data for part in parts[1:]])
-        if work == DISMISSED:
-            raise DismissedError
-        return work
+    def __init__(self, rank: int, size: int, local_rank: int, local_size: int) -> None:
+        self.rank, self.size = rank, size
+        self.local_rank, self.local_size = local_rank, local_size
 
     def agree(self, value: Any) -> Any:
         """Return the leader's value in all processes."""
@@ -155,12 +95,80 @@ class ProcessTeam(Team):
                 f"{self.local_size} processes, but this machine has {cuda.device_count()} GPUs: start "
                 "one process per GPU, or set device=cpu"
             )
-        cuda.set_device(self.place.local_rank)
-        return f"cuda:{self.place.local_rank}"
+        cuda.set_device(self.local_rank)
+        return f"cuda:{self.local_rank}"
 
     def torch_threads(self, threads: int | None, in_order: bool) -> int | None:
         """Divide the threads of a machine among its processes."""
         return 1 if in_order else max(1, thread_count(threads) // self.local_size)
+
+
+class ProcessTeam(GroupTeam):
+    """A team whose followers wait for the work that the leader shares."""
+
+    def __init__(self, place: Place, stall_seconds: float, listening: int | None = None) -> None:
+        """Meet the others; `listening` is the leader's open socket, if torchrun does not listen."""
+        from torch import cuda
+        from torch.distributed import (  # type: ignore[attr-defined]
+            PrefixStore,
+            TCPStore,
+            init_process_group,
+        )
+
+        super().__init__(place.rank, place.size, place.local_rank, place.local_size)
+        self.place, self.count = place, 0
+        if place.address == LOOPBACK and sys.platform == "linux":
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", "lo")
+        attempt = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        store = TCPStore(
+            place.address,
+            place.port,
+            is_master=place.rank == 0 and os.environ.get("TORCHELASTIC_USE_AGENT_STORE") != "True",
+            timeout=timedelta(seconds=START_SECONDS),
+            wait_for_workers=False,
+            master_listen_fd=listening,
+        )
+        self.store = PrefixStore(f"treetop-{attempt}", store)
+        init_process_group(
+            "cpu:gloo,cuda:nccl" if cuda.is_available() else "gloo",
+            store=self.store,
+            rank=place.rank,
+            world_size=place.size,
+            timeout=timedelta(seconds=stall_seconds),
+        )
+        self.beats = Beats(place, attempt)
+
+    def share(self, work: object) -> None:
+        """Send work; large arrays are not copied for it."""
+        import torch
+        from torch import distributed
+
+        buffers: list[pickle.PickleBuffer] = []
+        body = pickle.dumps(work, 5, buffer_callback=buffers.append)
+        parts = [memoryview(body), *(buffer.raw() for buffer in buffers)]
+        self.store.set(f"work-{self.count}", " ".join(str(part.nbytes) for part in parts))
+        self.count += 1
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given buffer is not writable")
+            for part in filter(len, parts):
+                distributed.broadcast(torch.frombuffer(part, dtype=torch.uint8), 0)
+
+    def receive(self) -> Any:
+        """Wait, without computing, for what the leader shares."""
+        import torch
+        from torch import distributed
+
+        key = f"work-{self.count}"
+        self.store.wait([key], FOREVER)
+        self.count += 1
+        parts = [np.empty(int(size), np.uint8) for size in self.store.get(key).decode().split()]
+        for part in parts:
+            if part.size:
+                distributed.broadcast(torch.from_numpy(part), 0)
+        work = pickle.loads(parts[0].data, buffers=[part.data for part in parts[1:]])
+        if work == DISMISSED:
+            raise DismissedError
+        return work
 
     @contextmanager
     def failures(self) -> Iterator[None]:

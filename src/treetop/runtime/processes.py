@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from treetop.errors import TreetopError
+from treetop.runtime.cluster import active
 from treetop.runtime.process_group import LOOPBACK, ProcessTeam
 from treetop.runtime.runtime import Runtime
 from treetop.runtime.team import Place, Team
@@ -118,7 +119,14 @@ def joined_by_torchrun(stall_seconds: float) -> Iterator[Team]:
 
 
 def team_for(runtime: Runtime) -> Team:
-    """Return the team of a training: that of torchrun, or one that is started for it."""
+    """Return the team of a training: that of torchrun, or one that is started for it.
+
+    A cluster that is in use starts its processes itself.
+    """
+    if active:
+        team = Team()
+        team.cluster = active[-1]
+        return team
     if _joined:
         if runtime.processes not in (1, _joined[0].size):
             raise TreetopError(

@@ -82,15 +82,17 @@ class Runtime:
         "Minutes after which a process or machine that does not answer counts as failed.",
         above=0,
     )
-    cluster: str | None = documented(None, "Address of a cluster to train on; so far only null.")
+    cluster: str | None = documented(
+        None,
+        "Address of a Ray cluster that trains and predicts: auto for the one that this machine belongs "
+        "to, or local to start Ray on this machine only; null uses none.",
+    )
     reporter: Reporter = field(default_factory=Reporter, compare=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not all(hasattr(self.reporter, name) for name in ("step", "figures", "note", "close")):
             raise TreetopError(f"reporter is {self.reporter!r}: pass a treetop reporter")
-        if self.cluster is not None:
-            raise TreetopError("training on a cluster is not supported yet: leave out cluster")
 
     @property
     def thread_count(self) -> int:

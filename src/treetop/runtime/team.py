@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from treetop.runtime.cluster import Cluster
 
 
 class DismissedError(Exception):
@@ -59,6 +62,7 @@ class Team:
     """All processes of a training, seen from one of them. This one is alone: it shares with nobody."""
 
     rank, size, local_size = 0, 1, 1
+    cluster: Cluster | None = None  # which encodes and fine-tunes for this process
 
     @property
     def leads(self) -> bool:

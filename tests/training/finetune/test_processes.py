@@ -100,7 +100,11 @@ def test_torchrun_trains_one_model_and_each_process_ends(encoder, tmp_path):
     lines = [json.dumps({"text": t, "labels": names}) for t, names in zip(TEXTS, LABELS, strict=True)]
     (tmp_path / "data.jsonl").write_text("\n".join(lines) + "\n")
     changes = {**SETTINGS, "deterministic": True, "encoder": encoder}
-    chosen = [part for item in changes.items() for part in ("--set", f"{item[0]}={json.dumps(item[1]).strip(chr(34))}")]
+    chosen = [
+        part
+        for item in changes.items()
+        for part in ("--set", f"{item[0]}={json.dumps(item[1]).strip(chr(34))}")
+    ]
     data, model = str(tmp_path / "data.jsonl"), ("--model", "xr-transformer")
     launcher = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--standalone")
     command = [sys.executable, *launcher, "-m", "treetop", "train", data, *model, *chosen]

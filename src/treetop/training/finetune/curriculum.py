@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,9 +47,9 @@ def fine_tune(
     this one is the leader, train each level together.
     """
     team = team or Team()
-    FineTuning.share(encoder, problem, team)
+    shared = FineTuning.share(encoder, problem, team)
     learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team)
-    learner = LevelLearner(learning, problem, log)
+    learner = LevelLearner(learning, problem, log, shared)
     beams: Beams | None = None
     vectors = np.zeros((0, encoder.width), np.float32)
     for t in range(1, problem.levels + 1):
@@ -75,10 +75,13 @@ class FineTuning:
     problem: TuningProblem
 
     @classmethod
-    def share(cls, encoder: Encoder, problem: TuningProblem, team: Team) -> None:
-        """Send followers what they need: not the TF-IDF features, which the linear solver reads."""
-        if team.size == 1:
-            return
+    def share(cls, encoder: Encoder, problem: TuningProblem, team: Team) -> Any:
+        """Send followers what they need: not the TF-IDF features, which the linear solver reads.
+
+        On a cluster, return a reference to it.
+        """
+        if team.size == 1 and team.cluster is None:
+            return None
         home = pick_device(team.device(problem.runtime.device))
         train, held_out = problem.train, problem.held_out
         nothing = sp.csr_matrix(train.tfidf.shape, dtype=np.float32)
@@ -90,8 +93,11 @@ class FineTuning:
             feature_map=replace(problem.feature_map, words=None, encoder=None),
             runtime=runtime,
         )
-        team.share(cls(encoder.cpu(), light))
+        work = cls(encoder.cpu(), light)
+        team.share(work)
+        shared = team.cluster and team.cluster.ray.put(work)
         encoder.to(home)
+        return shared
 
     def follow(self, team: Team) -> None:
         """Do a follower's part in each level."""
@@ -131,6 +137,7 @@ class LevelLearner:
     encoder: LearningEncoder
     problem: TuningProblem
     log: RunLog
+    shared: Any = None  # encoder and problem on the cluster
 
     def learn(
         self, t: int, M: sp.csr_matrix | None, beams: Beams | None, vectors: np.ndarray
@@ -150,12 +157,21 @@ class LevelLearner:
             head=on_cpu(head.state_dict()),
             checkpoint=checkpoint,
         )
-        self.encoder.team.share(start)
         step = 0 if checkpoint is None else int(checkpoint["step"][0])
         log.begin_level(t, problem.step_name("fine-tuning", t), step=step, steps=problem.steps[t - 1])
-        level = learn_level(self.encoder, problem, start, log)
+        level = self.train(start)
         log.write_history()
         return level
+
+    def train(self, start: LevelStart) -> Arrays:
+        """Train the level, with followers or on a cluster if there are any."""
+        team = self.encoder.team
+        if team.cluster is None:
+            team.share(start)
+            return learn_level(self.encoder, self.problem, start, self.log)
+        from treetop.training.finetune.cluster import learn_on_cluster
+
+        return learn_on_cluster(self.shared, self.problem, start, self.log, team.cluster)
 
     def bootstrap(self, head: Head, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> None:
         """Initialize W[t] with the solution of the linear solver on `vectors`, or Φ_dnn(θ[0])."""

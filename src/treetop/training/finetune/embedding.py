@@ -10,8 +10,12 @@ import numpy as np
 from treetop.features.encoders.devices import pick_device
 from treetop.features.encoders.subwords import Ragged
 from treetop.features.encoders.transformer import Encoder
+from treetop.runtime.cluster import Cluster
 from treetop.runtime.parallel import torch_threads
 from treetop.runtime.team import Team
+
+# Batches per task on a cluster: enough that sending the encoder takes little of the time.
+BATCHES_PER_TASK = 16
 
 
 def embed_together(
@@ -25,6 +29,8 @@ def embed_together(
     The batches depend on the documents alone, so the vectors are the same on any number of processes.
     These take them in turn; successive batches take about equally long.
     """
+    if team.cluster is not None:
+        return embed_on_cluster(encoder, tokens, team.cluster, advance)
     if team.size == 1:
         return encoder.embed(tokens, advance)
     batches = list(encoder.rows_of_batches(tokens))
@@ -36,6 +42,43 @@ def embed_together(
     parts = team.gather(vectors[shares[team.rank]], [rows.size for rows in shares])
     for rows, part in list(zip(shares, parts))[1:]:
         vectors[rows] = part
+    return vectors
+
+
+@dataclass(frozen=True)
+class EncodingTasks:
+    """The encoding of some batches of documents in a process of the cluster."""
+
+    encoder: Encoder
+    tokens: Ragged
+    on_gpu: bool
+
+    def __call__(self, batches: list[np.ndarray], _: np.ndarray) -> np.ndarray:
+        """Compute Φ_dnn of the documents of the batches, in their order."""
+        encoder = self.encoder.to("cuda") if self.on_gpu else self.encoder
+        ends = np.cumsum([rows.size for rows in batches])
+        places = np.split(np.arange(ends[-1]), ends[:-1])
+        return np.asarray(encoder.embed(self.tokens.of_rows(np.concatenate(batches)), None, places))
+
+
+def embed_on_cluster(
+    encoder: Encoder, tokens: Ragged, cluster: Cluster, advance: Callable[[], object] | None
+) -> np.ndarray:
+    """Compute Φ_dnn of all documents; the batches are those of a single process."""
+    batches = list(encoder.rows_of_batches(tokens))
+    starts = range(0, len(batches), BATCHES_PER_TASK)
+    vectors = np.zeros((tokens.rows, encoder.width), np.float32)
+
+    def keep(task: list[np.ndarray], embedded: np.ndarray) -> None:
+        vectors[np.concatenate(task)] = embedded
+        for _ in task if advance else ():
+            advance()  # type: ignore[misc]
+
+    home = next(encoder.parameters()).device
+    work = EncodingTasks(encoder.cpu(), tokens, on_gpu=cluster.gpus > 0)
+    tasks = [batches[start : start + BATCHES_PER_TASK] for start in starts]
+    cluster.run(work, tasks, keep, lambda: None, gpus=min(1, cluster.gpus))
+    encoder.to(home)
     return vectors
 
 
