@@ -69,6 +69,13 @@ class TrainOptions(ReadOptions):
         section="Run",
         at_least=1,
     )
+    cluster: str | None = documented(
+        None,
+        "Train on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+        section="Run",
+    )
     resume: bool = documented(False, "Resume an interrupted training.", section="Run")
     overwrite: bool = documented(
         False, "Discard the earlier run of this model and start again.", section="Run"
@@ -124,6 +131,12 @@ class PredictOptions(ReadOptions):
     beam: int | None = documented(
         None, "Nodes followed per level: more is slower and more accurate.", at_least=1
     )
+    cluster: str | None = documented(
+        None,
+        "Predict on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -168,6 +181,12 @@ class EvaluateOptions(ReadOptions):
         (), "Also compute a metric that is computed on request only: PSP_raw.", metavar="METRIC"
     )
     threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
+    cluster: str | None = documented(
+        None,
+        "Predict on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+    )
     keep: bool = documented(False, "Save the metrics in the model's config.json and card.")
     allow_training_data: bool = documented(
         False, "Evaluate on documents that the model was trained on too."

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def work_on_level(parts: dict[str, Any]) -> None:
     context = train.get_context()
     team = GroupTeam(context.get_world_rank(), context.get_world_size(), context.get_local_rank(), 1)
     shared = ray.get(parts["shared"][0])
-    encoder, problem = shared.encoder, shared.problem
+    encoder, problem = shared.encoder, with_own_labels(shared.problem)
     start: LevelStart = ray.get(parts["start"][0])
     keeper, runtime = parts["keeper"], problem.runtime
     checkpoint = None
@@ -105,6 +106,16 @@ def work_on_level(parts: dict[str, Any]) -> None:
         level = learn_level(learning, problem, start, log)
     if team.leads:
         ray.get(keeper.finish.remote(level))
+
+
+def with_own_labels(problem: TuningProblem) -> TuningProblem:
+    """Copy the label matrices: scipy writes to them, and arrays of the object store are read-only."""
+    train, held_out = problem.train, problem.held_out
+    return replace(
+        problem,
+        train=replace(train, Y=train.Y.copy()),
+        held_out=held_out and replace(held_out, Y=held_out.Y.copy()),
+    )
 
 
 def learn_on_cluster(
