@@ -77,13 +77,13 @@ def scores_on_cluster(
     request = Request(k, beam, None if allow is None else list(allow), own)
     with using_cluster(runtime) as cluster:
         assert cluster is not None
-        blocks = blocks_of(documents, candidates)
+        blocks = document_blocks(documents, candidates)
         scores = dict(predicted_blocks(cluster, cluster.ray.put(movable(model)), request, blocks))
     listed = [scores[number] for number in range(len(blocks))]
     return listed[0] if len(listed) == 1 else sp.csr_matrix(sp.vstack(listed, "csr"))
 
 
-def blocks_of(documents: Any, candidates: sp.csr_matrix | None) -> list[tuple[Any, Any]]:
+def document_blocks(documents: Any, candidates: sp.csr_matrix | None) -> list[tuple[Any, Any]]:
     """Divide documents, and their candidates, into blocks; at least one."""
     if is_text(documents) and not hasattr(documents, "X"):
         documents = list(python_texts(documents))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -23,11 +24,12 @@ from treetop.runtime.runtime import Runtime
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Work = Callable[[Item, np.ndarray], Result]
+Remote = Callable[[Item, np.ndarray], Result]
 # Tasks per core that are under way: while one is computed, the next is on its way.
 TASKS_PER_CORE = 2
 RETRIES = 3
-LOCAL = "local"
+LOCAL, LOOPBACK = "local", "127."
+SECONDS_TO_ANSWER = 10
 
 
 class Cluster:
@@ -51,14 +53,13 @@ class Cluster:
         if address == LOCAL:
             options |= {"num_cpus": self.runtime.thread_count, "include_dashboard": False}
             options["_node_ip_address"] = "127.0.0.1"
+        check_answers(address)
+        if address.startswith(LOOPBACK):  # Ray would look for the machine's outer address
+            options["_node_ip_address"] = address.partition(":")[0]
         try:
             self.ray.init(address=address, **options)
         except (ConnectionError, ValueError, RuntimeError) as error:
-            reason = str(error).strip().splitlines()[0]
-            raise TreetopError(
-                f"no Ray cluster at {address!r} ({reason}): start one (ray start --head), or give "
-                "--cluster local"
-            ) from None
+            raise no_cluster(address, str(error).strip().splitlines()[0]) from None
 
     def close(self) -> None:
         """Disconnect, unless the program was connected before."""
@@ -94,7 +95,7 @@ class Cluster:
 
     def run(
         self,
-        work: Work[Item, Result],
+        work: Remote[Item, Result],
         tasks: Sequence[Item],
         consume: Callable[[Item, Result], object],
         advance: Callable[[], object],
@@ -154,7 +155,26 @@ class Cluster:
             raise TreetopError(f"a task on the cluster failed {RETRIES + 1} times: {reason}") from None
 
 
-def call(work: Work[Item, Result], task: Item) -> Result:
+def check_answers(address: str) -> None:
+    """Raise unless something listens at HOST:PORT; Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if "/" in address or not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise no_cluster(address, error.strerror or str(error)) from None
+
+
+def no_cluster(address: str, reason: str) -> TreetopError:
+    """Return the error to raise if there is no cluster at an address."""
+    return TreetopError(
+        f"no Ray cluster at {address!r} ({reason}): start one (ray start --head), or use cluster=local "
+        "(--cluster local)"
+    )
+
+
+def call(work: Remote[Item, Result], task: Item) -> Result:
     """Do a task in a process of the cluster."""
     failpoint("task")
     return work(task, np.zeros(1, np.uint8))
@@ -180,7 +200,7 @@ def using_cluster(runtime: Runtime) -> Iterator[Cluster | None]:
 
 
 def run_anywhere(
-    work: Work[Item, Result],
+    work: Remote[Item, Result],
     tasks: Sequence[Item],
     threads: int,
     advance: Callable[[], object] | None = None,

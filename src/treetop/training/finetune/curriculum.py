@@ -24,7 +24,7 @@ from treetop.training.finetune.matcher import Beams, predict_beams
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.problem import TuningProblem
 from treetop.training.finetune.runlog import NoLog, RunLog
-from treetop.training.finetune.state import from_arrays, on_cpu
+from treetop.training.finetune.state import cpu_state, from_arrays
 
 # Work that is shared besides the levels: to embed the training documents.
 EMBED = "embed"
@@ -153,8 +153,8 @@ class LevelLearner:
             t,
             M,
             held_beams=beams and beams.held_out,
-            encoder=on_cpu(self.encoder.weights.state_dict()),
-            head=on_cpu(head.state_dict()),
+            encoder=cpu_state(self.encoder.weights.state_dict()),
+            head=cpu_state(head.state_dict()),
             checkpoint=checkpoint,
         )
         step = 0 if checkpoint is None else int(checkpoint["step"][0])

@@ -14,8 +14,8 @@ from treetop.runtime.processes import STALL_SECONDS
 from treetop.runtime.team import DismissedError, Place, Team
 
 
-class Work(Protocol):
-    """Work that a leader shares; it is pickled."""
+class SharedWork(Protocol):
+    """SharedWork that a leader shares; it is pickled."""
 
     def follow(self, team: Team) -> None:
         """Do this process's part."""
@@ -25,7 +25,7 @@ def follow(team: Team) -> None:
     """Take part in the work that the leader shares, until it dismisses its followers."""
     with suppress(DismissedError), team.failures():
         while True:
-            work: Work = team.receive()
+            work: SharedWork = team.receive()
             work.follow(team)
 
 

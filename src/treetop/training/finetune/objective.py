@@ -20,7 +20,7 @@ from treetop.training.finetune.batches import DeviceBatch, on_device
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.loss import level_loss
 from treetop.training.finetune.network import LearningEncoder, Scorer
-from treetop.training.finetune.sharing import Part
+from treetop.training.finetune.sharing import BatchPart
 from treetop.training.finetune.targets import Targets
 from treetop.training.finetune.weighting import Weighting
 
@@ -44,7 +44,7 @@ class Objective:
         if team.size == 1:
             return self
         network = Scorer(self.encoder.encoder, self.head)
-        self.part_gradients(Part(np.zeros(1, np.int64), 0), 1)
+        self.part_gradients(BatchPart(np.zeros(1, np.int64), 0), 1)
         learned = [weight for weight in network.parameters() if weight.requires_grad]
         some_unused = any(weight.grad is None for weight in learned)
         network.zero_grad(set_to_none=True)
@@ -82,7 +82,7 @@ class Objective:
         (factor * loss).backward()  # type: ignore[no-untyped-call]
         return loss.detach()
 
-    def batch_gradients(self, parts: Sequence[Part], documents: int) -> Tensor:
+    def batch_gradients(self, parts: Sequence[BatchPart], documents: int) -> Tensor:
         """Accumulate the gradients of penalty and mean loss, part by part; returns the mean loss.
 
         With several processes, `parts` are those of this one, and so is the loss; the gradients are
@@ -95,7 +95,7 @@ class Objective:
                 total += self.part_gradients(part, documents)
         return total
 
-    def part_gradients(self, part: Part, documents: int) -> Tensor:
+    def part_gradients(self, part: BatchPart, documents: int) -> Tensor:
         """Accumulate the gradients of a part; returns its share of the mean loss."""
         with seeded(part.seed):  # the dropout of a part does not depend on earlier ones
             loss = self.add_gradients(self.place(part.rows), documents, part.factor)

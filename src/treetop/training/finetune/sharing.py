@@ -18,7 +18,7 @@ from treetop.runtime.team import Team
 DOCUMENTS_PER_PART = 16
 
 
-class Part(NamedTuple):
+class BatchPart(NamedTuple):
     """Documents of a batch that are computed at once.
 
     A process that has none of a batch's parts computes a stand-in, whose gradients are multiplied by
@@ -35,13 +35,13 @@ def part_size_of(device: torch.device, batch: int, team: Team) -> int:
     return min(batch, DOCUMENTS_PER_PART) if device.type == "cpu" else -(-batch // team.size)
 
 
-def parts_of(rows: np.ndarray, size: int, seed: int = 0) -> list[Part]:
+def batch_parts(rows: np.ndarray, size: int, seed: int = 0) -> list[BatchPart]:
     """Divide the documents of a batch into parts; the first one has the seed of the step."""
     starts = range(0, rows.size, size)
-    return [Part(rows[start : start + size], seed + n) for n, start in enumerate(starts)]
+    return [BatchPart(rows[start : start + size], seed + n) for n, start in enumerate(starts)]
 
 
-def parts_of_process(parts: Sequence[Part], team: Team) -> list[Part]:
+def parts_of_process(parts: Sequence[BatchPart], team: Team) -> list[BatchPart]:
     """Return the parts that this process computes before gradients are averaged over processes.
 
     The documents of a batch are ordered by length, so processes take turns, in alternating order.
@@ -53,8 +53,8 @@ def parts_of_process(parts: Sequence[Part], team: Team) -> list[Part]:
     return [part._replace(factor=team.size * part.factor) for part in counting]
 
 
-def turns_of(parts: Sequence[Part], team: Team) -> list[list[Part]]:
+def turns_of(parts: Sequence[BatchPart], team: Team) -> list[list[BatchPart]]:
     """Divide parts into turns, in which each process computes one; the last is filled up."""
     missing = -len(parts) % team.size
-    filled = [*parts, *[Part(parts[0].rows[-1:], parts[0].seed, 0.0)] * missing]
+    filled = [*parts, *[BatchPart(parts[0].rows[-1:], parts[0].seed, 0.0)] * missing]
     return [filled[start : start + team.size] for start in range(0, len(filled), team.size)]

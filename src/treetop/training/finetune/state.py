@@ -16,7 +16,7 @@ def copied(state: Mapping[str, Tensor]) -> State:
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
 
 
-def on_cpu(state: Mapping[str, Tensor]) -> State:
+def cpu_state(state: Mapping[str, Tensor]) -> State:
     """Return a state on the CPU; tensors that are there already are not copied."""
     return {name: tensor.detach().cpu() for name, tensor in state.items()}
 

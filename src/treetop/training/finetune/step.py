@@ -15,7 +15,13 @@ from treetop.training.finetune.batches import DeviceBatch
 from treetop.training.finetune.graphs import Recorder
 from treetop.training.finetune.objective import Objective
 from treetop.training.finetune.optimizer import LevelOptimizer
-from treetop.training.finetune.sharing import Part, part_size_of, parts_of, parts_of_process, turns_of
+from treetop.training.finetune.sharing import (
+    BatchPart,
+    batch_parts,
+    part_size_of,
+    parts_of_process,
+    turns_of,
+)
 
 
 class TrainingStep:
@@ -65,12 +71,12 @@ class TrainingStep:
 
     def gradients(self, rows: np.ndarray, seed: int) -> Tensor:
         """Accumulate the gradients of the documents `rows`; returns the loss of this process's part."""
-        parts = parts_of(rows, self.part_size, seed)
+        parts = batch_parts(rows, self.part_size, seed)
         if self.team.size > 1 and self.adds_in_order:
             return self.gradients_in_order(parts, rows.size)
         return self.objective.batch_gradients(parts_of_process(parts, self.team), rows.size)
 
-    def gradients_in_order(self, parts: list[Part], documents: int) -> Tensor:
+    def gradients_in_order(self, parts: list[BatchPart], documents: int) -> Tensor:
         """Accumulate gradients in the order of the parts, as a single process does."""
         self.objective.add_penalty_gradients()
         weights = self.optimizer.learned
