@@ -37,6 +37,8 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     """
     kind = model_kind(options)
     members, combine = variants(options, kind)
+    if options.memory is not None:
+        members = [{**settings, "memory": options.memory} for settings in members]
     stall_minutes = members[0].get("stall_minutes", Runtime().stall_minutes)
     with joined_by_torchrun(60 * float(stall_minutes)) as team:
         if team.leads:
@@ -202,8 +204,7 @@ def fit(
 
 def note_unlabelled(split: Split, report: Reporter) -> None:
     """Note how many documents have no label: they are kept as negatives."""
-    lines = split.named_labels(None) if split.has_labels else []
-    empty = sum(not line for line in lines)
+    empty = int((split.label_sizes() == 0).sum())
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -13,6 +11,8 @@ from treetop.runtime import parallel
 from treetop.runtime.cluster import run_anywhere
 
 VALUES_PER_TASK = 1 << 22
+# How many values are moved before the memory they were in is given back.
+VALUES_PER_GIVING_BACK = 1 << 23
 
 
 def pifa(
@@ -31,16 +31,37 @@ def pifa(
     first scaled to unit length, as PECOS does, so that a document with many labels contributes less to
     each. `largest` limits the number of sparse features per label to the largest.
     """
+    return aggregated(X, documents_of(Y, normalize_rows, weights), threads, largest)
+
+
+def documents_of(
+    Y: sp.csr_matrix, normalize_rows: bool = False, weights: np.ndarray | None = None
+) -> sp.csr_matrix:
+    """The documents of each label with their factors in its sum, (L, N); arguments as in `pifa`."""
     members = sp.csr_matrix(Y.T, dtype=np.float32)
     if normalize_rows:
         squares = np.bincount(members.indices, members.data**2, minlength=Y.shape[0])
         members.data = (members.data / np.sqrt(squares)[members.indices]).astype(np.float32)
     if weights is not None:
         members.data = members.data * weights[members.indices]
+    return members
+
+
+def aggregated(
+    X: Features, members: sp.csr_matrix, threads: int, largest: int | None = None
+) -> Features:
+    """Compute Z of labels with these documents: see `documents_of` and `pifa`."""
     dense = np.asarray(members @ X.dense, np.float32)
     squares = np.einsum("ij,ij->i", dense, dense).astype(np.float64)
     sparse, scales = unit_sums(members, X.sparse, squares, threads, largest)
     return Features(sparse, np.ascontiguousarray(dense * scales[:, None]))
+
+
+def most_values(X: Features, members: sp.csr_matrix, largest: int | None) -> int:
+    """An upper limit of the number of values in the sparse half of Z."""
+    sizes = np.diff(X.sparse.indptr)[members.indices]
+    sums = np.diff(np.append(0, np.cumsum(sizes))[members.indptr])
+    return int(np.minimum(sums, X.widths[0] if largest is None else largest).sum())
 
 
 def unit_sums(
@@ -59,20 +80,20 @@ def unit_sums(
 
     def work(task: tuple[int, int], _: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
         first, last = task
-        scales = np.ones(groups.shape[0], np.float32)
+        scales = np.ones(last - first, np.float32)
         size = int(room[first:last].sum())
         indices, data = np.empty(size, np.int32), np.empty(size, np.float32)
         indptr = np.zeros(last - first + 1, np.int64)
         written = kernel.unit_row_sums(
-            groups.indptr,
+            groups.indptr[first : last + 1],
             groups.indices,
             groups.data,
-            first,
-            last,
+            0,
+            last - first,
             rows.indptr,
             rows.indices,
             rows.data,
-            squares,
+            squares[first:last],
             np.zeros(rows.shape[1], np.float32),
             indices,
             data,
@@ -81,11 +102,13 @@ def unit_sums(
         )
         sums = raw_csr(data[:written], indices[:written], indptr, (last - first, rows.shape[1]))
         kept = sums if largest is None else largest_values(sums, 0, last - first, largest)
-        return kept, scales[first:last].copy()
+        return kept, scales
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    blocks, scales = zip(*run_anywhere(work, tasks, threads))
-    return stacked(list(blocks)), np.concatenate(scales)
+    summed = run_anywhere(work, tasks, threads)
+    blocks, scales = [block for block, _ in summed], np.concatenate([scale for _, scale in summed])
+    del summed  # `stacked` gives back what it has copied
+    return stacked(blocks), scales
 
 
 def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:
@@ -112,9 +135,20 @@ def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -
     return raw_csr(data, indices, indptr, (last - first, matrix.shape[1]))
 
 
-def stacked(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
-    """Stack blocks of consecutive rows."""
-    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    return raw_csr(data, indices, np.append(0, np.cumsum(sizes)), (sizes.size, parts[0].shape[1]))
+def stacked(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """Stack blocks of consecutive rows. Empties the list, so that nothing large is in memory twice."""
+    sizes, columns = np.concatenate([np.diff(part.indptr) for part in parts]), parts[0].shape[1]
+    ends = np.append(0, np.cumsum(sizes))
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    parts.reverse()
+    at = kept = 0
+    while parts:
+        part = parts.pop()
+        end = at + part.nnz
+        data[at:end], indices[at:end] = part.data, part.indices
+        del part
+        at = end
+        if at - kept > VALUES_PER_GIVING_BACK:
+            parallel.give_back()
+            kept = at
+    return raw_csr(data, indices, ends, (sizes.size, columns))
