@@ -3,8 +3,8 @@
     python benchmarks/cluster.py -o benchmarks/results/cluster.json
 
 Stages: rankers and encoding as tasks on Ray; fine-tuning and encoding in two processes, as torchrun
-starts them. Runs alternate between one and two; the figures are medians. Both sides do the same work and
-give the same result, bit for bit in the rankers and within rounding in the encoder, which is checked.
+starts them. Runs alternate between one and two; the figures are medians. Both sides do the same work
+and give the same result, bit for bit in the rankers and within rounding in the encoder, which is checked.
 """
 
 import argparse
@@ -202,7 +202,8 @@ def main() -> None:
         if given.only is None or name in given.only:
             stages[name] = measure(given)
             results = {
-                "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}",
+                "machine": f"{platform.machine()}, {os.cpu_count()} cores",
+                "python": platform.python_version(),
                 "versions": {"treetop": treetop.__version__, "torch": torch.__version__},
                 "commit": commit_of(ROOT),
                 "stages": stages,

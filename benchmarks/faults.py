@@ -1,13 +1,13 @@
-"""Random faults in training on several processes and machines; each should end in the undisturbed model.
+"""Random faults in training on several processes and machines: each should end in the same model.
 
     python benchmarks/faults.py --faults 60 -o benchmarks/results/faults.json
 
 A fault is drawn at random: a process, a rank of Ray Train, a Ray task or a whole machine is killed
-(SIGKILL) or stops answering (SIGSTOP), the disk is full, or a file of the run is cut off or damaged. The
-training then recovers by itself, or it fails with a message and is resumed, perhaps with another number
-of processes. Its model is compared with that of a training which nobody disturbed: the encoder's weights
-and the scores, bit by bit (``deterministic=True``). Each fault has its own seed, so that the script can be
-stopped and continues where it was.
+(SIGKILL) or stops answering (SIGSTOP), the disk is full, or a file of the run is cut off or damaged.
+The training then recovers by itself, or it fails with a message and is resumed, perhaps with another
+number of processes. Its model is compared with that of a training which nobody disturbed: the encoder's
+weights and the scores, bit by bit (``deterministic=True``). Each fault has its own seed, so that the
+script can be stopped and continues where it was.
 """
 
 import argparse
