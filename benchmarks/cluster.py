@@ -4,7 +4,7 @@
 
 Stages: rankers and encoding as tasks on Ray; fine-tuning and encoding in two processes, as torchrun
 starts them. Runs alternate between one and two; the figures are medians. Both sides do the same work
-and give the same result, bit for bit in the rankers and within rounding in the encoder, which is checked.
+and give the same result, bit for bit in the rankers, within rounding in the encoder: this is checked.
 """
 
 import argparse
