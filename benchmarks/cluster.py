@@ -36,7 +36,8 @@ from treetop.labels.pifa import pifa  # noqa: E402
 from treetop.labels.tree import balanced_tree  # noqa: E402
 from treetop.ranking.ranker import train_ranker  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
-from treetop.runtime.cluster import Cluster, using_cluster  # noqa: E402
+from treetop.runtime.anywhere import using_cluster  # noqa: E402
+from treetop.runtime.cluster import Cluster  # noqa: E402
 from treetop.runtime.processes import start_team  # noqa: E402
 from treetop.runtime.progress import TimedReporter  # noqa: E402
 from treetop.runtime.team import Team  # noqa: E402

@@ -24,7 +24,7 @@ from treetop.model.card import card
 from treetop.model.predictor import Predictor
 from treetop.model.seen import hashes_of
 from treetop.runtime import Runtime
-from treetop.runtime.cluster import using_cluster
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.progress import Reporter
 
 AUTO = "auto"

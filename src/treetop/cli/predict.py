@@ -19,7 +19,7 @@ from treetop.data.compression import compressed, is_compressed
 from treetop.features.given import TextsWithFeatures, parts_of
 from treetop.features.words.tokens import blocks_of_text
 from treetop.runtime import Runtime
-from treetop.runtime.cluster import using_cluster
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.files import STDOUT, replacing_file
 
 # Predictions are computed and written in blocks of about this many characters, or this many rows.

@@ -27,7 +27,7 @@ from treetop.labels.tree import Tree
 from treetop.model.model import Model
 from treetop.model.seen import Watched, hashes_of_rows
 from treetop.runtime import Runtime
-from treetop.runtime.cluster import using_cluster
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter

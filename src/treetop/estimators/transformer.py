@@ -21,7 +21,7 @@ from treetop.model.model import Model
 from treetop.model.seen import hashes_of
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
-from treetop.runtime.cluster import using_cluster
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter

@@ -9,7 +9,7 @@ import numpy as np
 from treetop.features.hybrid import Features
 from treetop.kernels import bisection, centroids
 from treetop.runtime import parallel
-from treetop.runtime.cluster import run_anywhere
+from treetop.runtime.anywhere import run_anywhere
 
 
 class KMeans(NamedTuple):

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
-from treetop.runtime.cluster import run_anywhere
+from treetop.runtime.anywhere import run_anywhere
 
 VALUES_PER_TASK = 1 << 22
 # How many values are moved before the memory they were in is given back.

@@ -16,8 +16,8 @@ from treetop.features.hybrid import Features
 from treetop.labels.kmeans import KMeans, balanced_clusters, even_edges, free_clusters
 from treetop.labels.pifa import keep_largest
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import run_anywhere
 from treetop.runtime.checking import Column, Sizes, check_arrays
-from treetop.runtime.cluster import run_anywhere
 
 # Upper levels are built with few features per label, until no subtree has more labels than this.
 LABELS_PER_WAVE = 32_768

@@ -18,7 +18,8 @@ from treetop.model.ensemble import EnsembleModel
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
-from treetop.runtime.cluster import Cluster, using_cluster
+from treetop.runtime.anywhere import using_cluster
+from treetop.runtime.cluster import Cluster
 from treetop.runtime.failpoints import failpoint
 from treetop.runtime.progress import Reporter
 

@@ -16,7 +16,7 @@ from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
-from treetop.runtime.cluster import run_anywhere
+from treetop.runtime.anywhere import run_anywhere
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 

@@ -10,14 +10,14 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.runtime import parallel
 from treetop.runtime.extras import require
 from treetop.runtime.failpoints import failpoint
 from treetop.runtime.runtime import Runtime
@@ -44,6 +44,9 @@ class Cluster:
         if self.connected_here:
             self.connect(str(runtime.cluster))
         self.known = self.living_nodes()
+        self.stored: dict[int, Any] = {}  # references to what is stored, by the identity of the object
+        for kind in _sent_once:
+            self.ray.util.register_serializer(kind, serializer=self.store, deserializer=fetched)
         self.call = self.ray.remote(num_cpus=1, max_retries=RETRIES)(call)
 
     def connect(self, address: str) -> None:
@@ -92,6 +95,15 @@ class Cluster:
                 f"machine {self.known[number]} has failed or left the cluster: its tasks are repeated"
             )
         self.known = living
+
+    def store(self, value: Any) -> Any:
+        """Return a reference to an object in Ray's store, in which it stays as long as it exists."""
+        key = id(value)
+        if key not in self.stored:
+            content = {field.name: getattr(value, field.name) for field in fields(value)}
+            self.stored[key] = self.ray.put((type(value), content))
+            weakref.finalize(value, self.stored.pop, key, None)
+        return self.stored[key]
 
     def run(
         self,
@@ -155,6 +167,24 @@ class Cluster:
             raise TreetopError(f"a task on the cluster failed {RETRIES + 1} times: {reason}") from None
 
 
+# Classes of objects that go to a machine once, however many tasks they are part of.
+_sent_once: list[type] = []
+
+
+def sent_once(kind: type[Item]) -> type[Item]:
+    """Decorate a dataclass of large objects."""
+    _sent_once.append(kind)
+    return kind
+
+
+def fetched(reference: Any) -> Any:
+    """Return an object from Ray's store; its arrays are read-only and not copied."""
+    import ray
+
+    kind, content = ray.get(reference)
+    return kind(**content)
+
+
 def check_answers(address: str) -> None:
     """Raise unless something listens at HOST:PORT; Ray would try for minutes."""
     host, _, port = address.rpartition(":")
@@ -178,55 +208,3 @@ def call(work: Remote[Item, Result], task: Item) -> Result:
     """Do a task in a process of the cluster."""
     failpoint("task")
     return work(task, np.zeros(1, np.uint8))
-
-
-# The cluster that trains, while it does. Ray's connection, too, belongs to the whole process.
-active: list[Cluster] = []
-
-
-@contextmanager
-def using_cluster(runtime: Runtime) -> Iterator[Cluster | None]:
-    """Let `run_anywhere` use the cluster of a runtime, if it has one, during the block."""
-    if runtime.cluster is None:
-        yield None
-        return
-    cluster = Cluster(runtime)
-    active.append(cluster)
-    try:
-        yield cluster
-    finally:
-        active.remove(cluster)
-        cluster.close()
-
-
-def run_anywhere(
-    work: Remote[Item, Result],
-    tasks: Sequence[Item],
-    threads: int,
-    advance: Callable[[], object] | None = None,
-    consume: Callable[[Item, Result], object] | None = None,
-) -> list[Result]:
-    """Like `parallel.run`, but on the cluster if one is in use.
-
-    So `work` must be a function of its task that leaves everything else as it is. With `consume`, the
-    results are given to it, in any order and by several threads, and none is returned.
-    """
-    if not active:
-        if consume is None:
-            return parallel.run(work, tasks, threads, advance)
-        parallel.run(lambda task, cancel: consume(task, work(task, cancel)), tasks, threads, advance)
-        return []
-    results: dict[int, Result] = {}
-
-    def keep(numbered: tuple[int, Item], result: Result) -> None:
-        results[numbered[0]] = result
-
-    def numbered_work(numbered: tuple[int, Item], cancel: np.ndarray) -> Result:
-        return work(numbered[1], cancel)
-
-    report = advance or (lambda: None)
-    if consume is not None:
-        active[-1].run(work, tasks, consume, report)
-        return []
-    active[-1].run(numbered_work, list(enumerate(tasks)), keep, report)
-    return [results[number] for number in range(len(tasks))]

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.runtime.cluster import active
+from treetop.runtime.anywhere import active
 from treetop.runtime.process_group import LOOPBACK, ProcessTeam
 from treetop.runtime.runtime import Runtime
 from treetop.runtime.team import Place, Team

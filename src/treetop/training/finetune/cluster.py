@@ -35,11 +35,11 @@ class Keeper:
     def __init__(self, checkpoint: State | None) -> None:
         self.checkpoint, self.result = checkpoint, Arrays()
         self.figures: list[Figures] = []
-        self.node, self.changed = "", False
+        self.starts, self.changed = 0, False
 
-    def start(self, node: str) -> State | None:
-        """Return where to start; `node` names the machine of the leader."""
-        self.node = node
+    def start(self) -> State | None:
+        """Return where to start, or to start again."""
+        self.starts += 1
         return self.checkpoint
 
     def record(self, figures: Figures) -> None:
@@ -54,11 +54,11 @@ class Keeper:
         """Keep the result of the level."""
         self.result = result
 
-    def news(self, after: float) -> tuple[list[Figures], State | None]:
-        """Return the metrics of the steps after `after`, and the checkpoint if there is a new one."""
+    def news(self, after: float) -> tuple[list[Figures], State | None, int]:
+        """Return the metrics of steps after `after`, a checkpoint if it is new, and how many starts."""
         checkpoint = self.checkpoint if self.changed else None
         self.changed = False
-        return [figures for figures in self.figures if figures["step"] > after], checkpoint
+        return [one for one in self.figures if one["step"] > after], checkpoint, self.starts
 
     def finished(self) -> Arrays:
         """Return the result of the level."""
@@ -96,7 +96,7 @@ def work_on_level(parts: dict[str, Any]) -> None:
     keeper, runtime = parts["keeper"], problem.runtime
     checkpoint = None
     if team.leads:
-        checkpoint = ray.get(keeper.start.remote(ray.util.get_node_ip_address()))
+        checkpoint = ray.get(keeper.start.remote())
     start = start._replace(checkpoint=team.agree(checkpoint))
     threads = team.torch_threads(int(parts["threads"]), runtime.deterministic)
     with torch_threads(threads):
@@ -155,19 +155,7 @@ def learn_on_cluster(
             ),
         )
         training = Later(trainer.fit)
-        last = -1.0
-        while training.runs or last < 0:
-            ending = not training.runs
-            figures, checkpoint = ray.get(keeper.news.remote(last))
-            for entry in figures:
-                log.record(entry)
-                last = entry["step"]
-            if checkpoint is not None:
-                log.save_checkpoint(start.t, checkpoint)
-            cluster.note_lost_nodes()
-            if ending:
-                break
-            training.wait(SECONDS_BETWEEN_READINGS)
+        follow_training(training, keeper, start.t, log, cluster)
         try:
             training.result()
         except TreetopError:
@@ -180,6 +168,29 @@ def learn_on_cluster(
     level: Arrays = ray.get(keeper.finished.remote())
     ray.kill(keeper)
     return {name: np.array(values) for name, values in level.items()}
+
+
+def follow_training(training: Later[Any], keeper: Any, t: int, log: RunLog, cluster: Cluster) -> None:
+    """Write what the actor has been told to the log, until the training of level `t` ends."""
+    last, known_starts, runs = -1.0, 1, True
+    while runs:
+        runs = training.runs
+        figures, checkpoint, starts = cluster.ray.get(keeper.news.remote(last))
+        for entry in figures:
+            log.record(entry)
+            last = entry["step"]
+        if checkpoint is not None:
+            log.save_checkpoint(t, checkpoint)
+        cluster.note_lost_nodes()
+        if starts > known_starts:
+            machines = " and ".join(sorted(set(cluster.known.values())))
+            cluster.reporter.note(
+                "a process of fine-tuning has failed: continuing from the last checkpoint on "
+                f"{machines}"
+            )
+            known_starts = starts
+        if runs:
+            training.wait(SECONDS_BETWEEN_READINGS)
 
 
 def workers_of(problem: TuningProblem, cluster: Cluster) -> tuple[int, int]:
