@@ -89,7 +89,7 @@ def test_a_killed_process_is_named_and_one_process_resumes_to_the_same_model(
 def test_a_process_that_does_not_answer_is_named(encoder, tmp_path, monkeypatch):
     fault = {"at": "level-1", "step": 2, "process": 1, "fault": "stop"}
     monkeypatch.setenv(VARIABLE, json.dumps(fault))
-    runtime = Runtime(processes=2, stall_minutes=3 / 60)
+    runtime = Runtime(processes=2, stall_minutes=8 / 60)
     with pytest.raises(
         TreetopError, match=r"process 1 of 2 \(.*\) stopped or does not answer: run again"
     ):
