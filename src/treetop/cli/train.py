@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
 from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
+from treetop.runtime.temporary import temporary_folder
 from treetop.training.run import FACTS, check_run
 
 
@@ -128,15 +130,19 @@ def train_members(
             own = run_options(options, kind, part, number, held_out)
             estimator = fit(KINDS[kind](**settings), part, part.split("train"), report, **own)
             estimator.model_ = replace(estimator.model_, preset=preset_name(options.preset))
+            if folder is not None:
+                estimator = put_aside(estimator, folder / f"{number}{'-held-out' * held_out}")
             models.append(estimator)
         return models[0] if len(models) == 1 else Ensemble(models, combine)
 
-    metrics = None
-    if options.hold_out is not None:
-        metrics = held_out_metrics(dataset, options.hold_out, partial(train, held_out=True), report)
-    model = train(dataset)
-    report.step("saving")
-    model.save(options.output, metrics)
+    with temporary_folder(options.output) if len(members) > 1 else nullcontext() as folder:
+        metrics = None
+        if options.hold_out is not None:
+            held_out = partial(train, held_out=True)
+            metrics = held_out_metrics(dataset, options.hold_out, held_out, report)
+        model = train(dataset)
+        report.step("saving")
+        model.save(options.output, metrics)
     test = dataset.splits.get("test")
     return {
         "output": str(options.output),
@@ -149,6 +155,12 @@ def train_members(
         "test": test is not None and test.has_labels,
         **({} if metrics is None else {"held_out": metrics}),
     }
+
+
+def put_aside(estimator: XRLinear | XRTransformer, folder: Path) -> Any:
+    """The same estimator with its model in a folder, not in memory: one member is trained at a time."""
+    estimator.save(folder)
+    return treetop.load(folder, runtime=estimator._own_runtime())
 
 
 def print_summary(options: TrainOptions, summary: Settings, console: Console) -> None:

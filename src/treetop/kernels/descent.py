@@ -28,7 +28,7 @@ from treetop.kernels import (
 from treetop.kernels.arrays import empty, full
 from treetop.kernels.bisection import next_random
 from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
-from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
+from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, prefetch, splat, store
 from treetop.kernels.losses import dual_step
 from treetop.kernels.pruning import prune
 from treetop.kernels.signatures import Tuple
@@ -36,6 +36,9 @@ from treetop.kernels.signatures import Tuple
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
 ROWS_BETWEEN_LOOKS = 4096
+# More weights than this do not fit into a core's cache: they are asked for a document ahead, and the
+# document's features, of which a cache line holds 16, a few documents ahead.
+CACHED, FEATURES_AHEAD, LINE = 1 << 17, 4, 16
 # The length of a tuple is part of its type: a function compiled for it knows the vectors' width.
 FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
 
@@ -84,6 +87,30 @@ def update_lanes(like, weights, indices, data, start, end, dense, dense_row, col
 
 
 @helper
+def span_of(documents, row):
+    """Where the features of a document of the cluster begin and end."""
+    source = row if documents.own else documents.rows[row]
+    return documents.indptr[source], documents.indptr[source + 1]
+
+
+@helper
+def prepare(documents, order, at, weights):
+    """Ask for what documents after `order[at]` need: weights of the next, and features of another.
+
+    The weights of a cluster with many features do not fit into a core's cache.
+    """
+    if at + FEATURES_AHEAD < order.size:
+        start, end = span_of(documents, order[at + FEATURES_AHEAD])
+        for place in range(start, end, LINE):
+            prefetch(documents.indices, place)
+            prefetch(documents.data, place)
+    if at + 1 < order.size:
+        start, end = span_of(documents, order[at + 1])
+        for place in range(start, end):
+            prefetch(weights, documents.indices[place])
+
+
+@helper
 def score(width, *document):
     """Call `score_lanes` with vectors of this width. Only such innermost loops are compiled thrice."""
     if width == 16:
@@ -110,13 +137,15 @@ def one_pass(width, documents, targets, order, settings, weights, beta, scores, 
     """Visit every document once; returns the largest gradient met."""
     columns, bias, loss, tolerance = settings
     largest = np.float32(0.0)
+    many = weights.size > CACHED
     for at in range(order.size):
         if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
             break
+        if many:
+            prepare(documents, order, at, weights)
         row = order[at]
         document = documents.rows[row]
-        source = row if documents.own else document
-        start, end = documents.indptr[source], documents.indptr[source + 1]
+        start, end = span_of(documents, row)
         indices, data, dense = documents.indices, documents.data, documents.dense
         score(width, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = documents.norms[document] + bias * bias

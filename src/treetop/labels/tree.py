@@ -20,7 +20,7 @@ from treetop.runtime.anywhere import run_anywhere
 from treetop.runtime.checking import Column, Sizes, check_arrays
 
 # Upper levels are built with few features per label, until no subtree has more labels than this.
-LABELS_PER_WAVE = 32_768
+LABELS_PER_WAVE = 65_536
 
 
 class Waves(NamedTuple):
