@@ -27,8 +27,8 @@ def temporary_space() -> Iterator[None]:
     except OSError as error:
         folder = tempfile.gettempdir() if has_temporary_folder() else "any folder"
         raise TreetopError(
-            f"temporary files cannot be written to {folder} ({error.strerror or error}): set TMPDIR to a "
-            "folder with more space"
+            f"temporary files cannot be written to {folder} ({error.strerror or error}): set TMPDIR "
+            "to a folder with more space"
         ) from None
 
 
