@@ -42,9 +42,9 @@ on a single thread, from texts and features in memory to a model in memory, with
 wall times, they hardly depend on what else the machine does. The time of the steps is that of the
 training loops with their batches; the encoder's passes over all documents between the levels are
 outside. These passes are the same arithmetic on both sides, except that treetop pads a batch to its
-longest text only: the shorter the inputs, the less there is to save. Memory is the peak of the process and those that it started, shared memory counted once.
-Metrics are on the test documents, in percent: the mean over the seeds and its 95% confidence interval
-(Student's t). Times and memory are medians.
+longest text only: the shorter the inputs, the less there is to save. Memory is the peak of the process
+and those that it started, shared memory counted once. Metrics are on the test documents, in percent:
+the mean over the seeds and its 95% confidence interval (Student's t). Times and memory are medians.
 """
 END = """\
 ## Where to go next
