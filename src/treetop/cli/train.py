@@ -23,23 +23,46 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.runtime.temporary import temporary_folder
 from treetop.training.run import FACTS, check_run
 
 
 def train_model(options: TrainOptions, console: Console | None = None) -> None:
-    """Train on the split `train` and save: one model, or an ensemble of several."""
-    console = console or Console()
+    """Train on the split `train` and save: one model, or an ensemble of several.
+
+    Of several processes that torchrun has started, only the first does; the others follow it.
+    """
     kind = model_kind(options)
     members, combine = variants(options, kind)
     if options.memory is not None:
         members = [{**settings, "memory": options.memory} for settings in members]
+    stall_minutes = members[0].get("stall_minutes", Runtime().stall_minutes)
+    with joined_by_torchrun(60 * float(stall_minutes)) as team:
+        if team.leads:
+            train_and_save(options, kind, members, combine, console or Console())
+        else:
+            from treetop.training.finetune.following import follow
+
+            follow(team)
+
+
+def train_and_save(
+    options: TrainOptions, kind: str, members: list[Settings], combine: str, console: Console
+) -> None:
+    """Train the members and save the model."""
     if options.resume and kind != TRANSFORMER:
         raise TreetopError(
             "--resume is for xr-transformer: xr-linear trains in one go: leave out --resume"
+        )
+    if options.processes > 1 and kind != TRANSFORMER:
+        raise TreetopError(
+            "--processes is for xr-transformer: xr-linear uses the threads of one process: leave out "
+            "--processes"
         )
     store.check_target(options.output)
     encoders = encoders_for_torch(kind, members)
