@@ -156,8 +156,8 @@ def load_speed(found):
     """A large model, opened with every number checked."""
     threads, loads = next(reversed(found["loads"].items()))
     return (
-        f"Opening a model of {found['gigabytes']:.1f} GB whose files are in memory, with every index in "
-        f"it checked ({threads})",
+        f"Opening a model of {found['gigabytes']:.1f} GB whose files are in memory, with every index "
+        f"in it checked ({threads})",
         f"{loads['median']:.2f} s (median of {found['repeats']}, at most {loads['most']:.2f} s)",
     )
 
