@@ -8,7 +8,8 @@ With `--rate`, a request that is due while all connections are busy opens anothe
 before has been answered.
 
 Prints `answers`, each of them a status (0: none), seconds since the request was due, and when it came,
-in seconds since the beginning; and `processor_seconds` of this program until the last request was due.
+in seconds since the beginning (`begun`, by the clock of the machine); `unsent`, the requests for which
+no connection was free; and `processor_seconds` of this program until the last request was due.
 It uses epoll and bytes that are made in advance, because it takes processor time from the server that
 it measures, unless they have cores of their own.
 """
@@ -161,7 +162,12 @@ class Load:
             self.step(0.05)
         lost = unsent + sum(one.due is not None for one in self.open.values())
         self.answers += [(0, float(PATIENCE), seconds + PATIENCE)] * lost
-        return {"answers": self.answers, "unsent": unsent, "processor_seconds": worked}
+        return {
+            "answers": self.answers,
+            "unsent": unsent,
+            "begun": begun,
+            "processor_seconds": worked,
+        }
 
 
 def main():

@@ -6,10 +6,11 @@ import asyncio
 import re
 from typing import Any
 
+from treetop.serve.admission import EXPLAIN, Admission
 from treetop.serve.errors import RequestError, busy
 from treetop.serve.lingering import Lingering
 from treetop.serve.options import ServiceOptions
-from treetop.serve.refusing import Overload, Refusing, never, response_of
+from treetop.serve.refusing import LEAVE, Refusing, response_of
 
 HEADERS_TOO_LARGE = RequestError(431, "long_head", "Request headers are too large")
 HEADERS_TIMED_OUT = RequestError(408, "slow", "Timed out while receiving the request headers")
@@ -46,15 +47,24 @@ class Guarded(Refusing):
         self.start_timer(self.options.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timer."""
+        """Cancel the timer, and forget a request that waits."""
         self.cancel_timer()
+        self.held = b""
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data; answer 431 if the headers are too large."""
+        """Parse the data, unless the request that begins here waits or is refused."""
         if self.transport.is_closing():
             self.transport.discarded()  # type: ignore[attr-defined]
             return
+        begins = self.in_head and not self.head_bytes and not self.retiring
+        if begins and self.is_held_back(data):
+            self.cancel_timer()
+        else:
+            self.parse(data)
+
+    def parse(self, data: bytes) -> None:
+        """Parse the data; answer 431 if the headers are too large."""
         if self.in_head:
             if self.timer is None:
                 self.start_timer(self.options.head_seconds)
@@ -62,7 +72,7 @@ class Guarded(Refusing):
             head, end, rest = data.partition(b"\r\n\r\n")
             if end and b"pgrade" in head:
                 data = UPGRADE.sub(b"", head) + end + rest
-        super().data_received(data)
+        super().parse(data)
         if self.in_head and self.head_bytes > self.options.head_bytes:
             self.refuse(HEADERS_TOO_LARGE)
 
@@ -88,13 +98,16 @@ class Guarded(Refusing):
             self.stop_parsing(TOO_MANY_PIPELINED)
         self.in_head, self.received, self.answered = False, False, False
         self.start_timer(self.options.body_seconds + self.options.timeout + self.options.head_seconds)
-        refusal = None if self.retiring else self.find_refusal()
+        route = self.model_route()
+        refusal = None if self.retiring else self.find_refusal(route)
         if refusal is not None:
             if not self.is_worth_receiving():
                 self.stop_parsing(refusal)
             self.refusal = refusal
             return
         super().on_headers_complete()
+        if self.admission is not None and route not in (None, EXPLAIN):
+            self.scope[LEAVE] = self.admission.enter()  # type: ignore[literal-required]
         cycle = self.cycle
         self.scope[HAS_GONE] = lambda: cycle.disconnected  # type: ignore[literal-required]
         if self.retiring:
@@ -108,7 +121,8 @@ class Guarded(Refusing):
         else:
             self.answered = True
             self.cancel_timer()
-            self.send_refusal()
+            self.send(self.refusal)
+            self.refusal = None
         self.expect_next_request()
 
     def on_response_complete(self) -> None:
@@ -171,6 +185,6 @@ class Guarded(Refusing):
             self.timer = None
 
 
-def guarded(options: ServiceOptions, overload: Overload = never) -> type[asyncio.Protocol]:
-    """A protocol class for uvicorn with the limits of `options`."""
-    return type("GuardedProtocol", (Guarded,), {"options": options, "overload": staticmethod(overload)})
+def guarded(options: ServiceOptions, admission: Admission | None = None) -> type[asyncio.Protocol]:
+    """A protocol class for uvicorn with the limits of `options`; without `admission`, nobody waits."""
+    return type("GuardedProtocol", (Guarded,), {"options": options, "admission": admission})

@@ -17,6 +17,8 @@ from treetop.features.encoders.subwords import check_template
 
 # With `trust_remote_code` unset, the library would ask on the terminal whether to run code.
 LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+# Pickled weights may run code when they are opened.
+WEIGHTS: dict[str, Any] = {**LOCAL, "use_safetensors": True}
 
 
 @contextmanager

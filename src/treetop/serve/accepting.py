@@ -1,0 +1,99 @@
+"""Accept connections: many at a time, but few while requests wait.
+
+uvloop accepts one connection per turn of its event loop. Under load a turn takes milliseconds, and new
+clients would wait for seconds, while those that are connected already are answered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+
+log = logging.getLogger("treetop.serve")
+# Connections accepted per turn of the event loop, and while requests wait.
+MANY, FEW = 64, 8
+# After an error such as too many open files.
+PAUSE_SECONDS = 1.0
+
+
+class Acceptor:
+    """Accepts the connections of one listening socket; closed as an `asyncio.Server` is."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        protocol: Callable[[], asyncio.Protocol],
+        context: ssl.SSLContext | None,
+        is_open: Callable[[], bool],
+    ) -> None:
+        self.listener, self.protocol, self.context, self.is_open = listener, protocol, context, is_open
+        self.loop = asyncio.get_running_loop()
+        self.connecting: set[asyncio.Task[object]] = set()
+        self.closed = False
+        listener.setblocking(False)
+        self.resume()
+
+    def resume(self) -> None:
+        """Begin to accept connections."""
+        if not self.closed:
+            self.loop.add_reader(self.listener, self.accept)
+
+    def accept(self) -> None:
+        """Accept connections that have arrived."""
+        for _ in range(MANY if self.is_open() else FEW):
+            try:
+                connection, _ = self.listener.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                log.error("Cannot accept connections (%s), trying again soon", error.strerror)
+                self.loop.remove_reader(self.listener)
+                self.loop.call_later(PAUSE_SECONDS, self.resume)
+                return
+            connection.setblocking(False)
+            task = self.loop.create_task(self.connect(connection))
+            self.connecting.add(task)
+            task.add_done_callback(self.connecting.discard)
+
+    async def connect(self, connection: socket.socket) -> None:
+        """Hand a connection to a protocol; one whose TLS handshake fails is closed."""
+        with suppress(OSError, ssl.SSLError):
+            await self.loop.connect_accepted_socket(self.protocol, connection, ssl=self.context)
+
+    def close(self) -> None:
+        """Accept no further connections."""
+        if not self.closed:
+            self.closed = True
+            self.loop.remove_reader(self.listener)
+
+    async def wait_closed(self) -> None:
+        """Return at once: nothing is left to close."""
+
+
+class Server(uvicorn.Server):
+    """uvicorn's server, with an `Acceptor` for its socket."""
+
+    def __init__(
+        self, config: uvicorn.Config, listener: socket.socket, is_open: Callable[[], bool]
+    ) -> None:
+        super().__init__(config)
+        self.listener, self.is_open = listener, is_open
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application, and begin to accept connections."""
+        await super().startup(sockets=[])
+        acceptor = Acceptor(self.listener, self.protocol, self.config.ssl, self.is_open)
+        self.servers.append(acceptor)  # type: ignore[arg-type]
+
+    def protocol(self) -> asyncio.Protocol:
+        """The protocol of a new connection."""
+        made: asyncio.Protocol = self.config.http_protocol_class(  # type: ignore[call-arg, assignment]
+            config=self.config, server_state=self.server_state, app_state=self.lifespan.state
+        )
+        return made
