@@ -243,7 +243,10 @@ class Door:
     async def __call__(self, scope, receive, send):
         assert scope["type"] == "http"
         self.inside += 1
-        body = (await receive())["body"]
+        body, more = b"", True
+        while more:
+            message = await receive()
+            body, more = body + message["body"], message["more_body"]
         self.order.append(json.loads(body)["text"])
         await self.answer.wait()
         self.inside -= 1
@@ -370,6 +373,27 @@ def test_requests_that_wait_are_answered_before_the_server_stops():
         for reader in (first, waiting):
             status, headers, _ = await read_answer(reader)
             assert (status, headers["connection"]) == (200, "close")
+
+    with_door(conversation)
+
+
+def test_a_slow_sender_takes_nobodys_place():
+    async def conversation(door, ask, _):
+        head, _, body = post(body=b'{"text": "slow"}').partition(b"\r\n\r\n")
+        slow, sender = await ask("first")
+        await until(lambda: door.inside == 1)
+        door.answer.set()
+        assert (await read_answer(slow))[0] == 200
+        sender.write(head + b"\r\n\r\n" + body[:3])
+        await until(lambda: door.inside == 1)
+        for text in "abc":
+            other, _ = await ask(text)
+            assert (await read_answer(other))[0] == 200
+        assert door.admission.inside == 0
+        sender.write(body[3:])
+        assert (await read_answer(slow))[0] == 200
+        assert door.order == ["first", "a", "b", "c", "slow"]
+        await until(lambda: door.admission.inside == 0)
 
     with_door(conversation)
 

@@ -36,6 +36,7 @@ class Guarded(Refusing):
     field_bytes = 0  # of the URL, headers and trailers
     in_head, received, answered = True, False, False
     parse_error = INVALID_HTTP
+    takes_place = False  # whether the request that is being received is for labels
     retiring = False  # whether the process closes each connection after its next response
 
     def connection_made(self, transport: Any) -> None:
@@ -106,8 +107,7 @@ class Guarded(Refusing):
             self.refusal = refusal
             return
         super().on_headers_complete()
-        if self.admission is not None and route not in (None, EXPLAIN):
-            self.scope[LEAVE] = self.admission.enter()  # type: ignore[literal-required]
+        self.takes_place = self.admission is not None and route not in (None, EXPLAIN)
         cycle = self.cycle
         self.scope[HAS_GONE] = lambda: cycle.disconnected  # type: ignore[literal-required]
         if self.retiring:
@@ -118,12 +118,19 @@ class Guarded(Refusing):
         self.received, self.field_bytes = True, 0
         if self.refusal is None:
             super().on_message_complete()
+            self.take_place()
         else:
             self.answered = True
             self.cancel_timer()
             self.send(self.refusal)
             self.refusal = None
         self.expect_next_request()
+
+    def take_place(self) -> None:
+        """Count a request for labels as inside the application, now that all of it has arrived."""
+        if self.takes_place and self.admission is not None and not self.cycle.response_complete:
+            self.scope[LEAVE] = self.admission.enter()  # type: ignore[literal-required]
+        self.takes_place = False
 
     def on_response_complete(self) -> None:
         """Start the timer for the client to read the response."""
