@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import json
+import random
 import socket
 import time
 from functools import partialmethod
@@ -471,3 +472,29 @@ def test_connections_are_accepted_many_at_a_time_and_after_errors(caplog):
 
     run_async(main())
     assert "Cannot accept connections (Too many open files)" in caplog.text
+
+
+def test_no_place_is_lost_to_clients_that_break_off():
+    chance = random.Random(0)
+
+    async def conversation(door, ask, _):
+        door.answer.set()
+        raw = post(body=b'{"text": "whole"}')
+
+        async def break_off(writer):
+            for _ in range(chance.randint(1, 3)):
+                cut = chance.randint(1, len(raw))
+                writer.write(raw[:cut] if chance.random() < 0.7 else raw)
+                await asyncio.sleep(chance.choice([0, 0, 0.01]))
+            writer.transport.abort()
+
+        for _ in range(5):
+            connections = [await ask("good") for _ in range(20)]
+            await asyncio.gather(*(break_off(writer) for _, writer in connections[:15]))
+            for reader, _ in connections[15:]:
+                assert (await read_answer(reader))[0] == 200
+        admission = door.admission
+        await until(lambda: not (admission.inside or admission.waiting or admission.surplus))
+        assert (await read_answer((await ask("last"))[0]))[0] == 200
+
+    with_door(conversation, limit=2)
