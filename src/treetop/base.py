@@ -16,6 +16,7 @@ from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
 from treetop.model.summary import html_card
 from treetop.runtime import Runtime
+from treetop.runtime.checking import check_indices
 
 if TYPE_CHECKING:
     from treetop.explain.explanation import Explanation
@@ -137,6 +138,8 @@ class FittedMixin(SavingMixin):
         model, place = self._fitted(), self._place(runtime, threads)
         check_limits(k, beam)
         computed = model.features(self._documents(X, features), place)
+        if candidates is not None and hasattr(candidates, "format"):
+            check_indices(candidates, "candidates")
         return model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
 
     @overload
