@@ -41,7 +41,7 @@ def document() -> str:
             "LinearKeywords",
             "TypedDict",
             "Keyword arguments of XRLinear.",
-            linear | {name: runtime[name] for name in ("threads", "verbose")},
+            linear | {name: runtime[name] for name in ("threads", "memory", "verbose")},
         )
         + keywords(
             "TransformerKeywords",

@@ -2,11 +2,18 @@
 
 import bz2
 import json
+from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from treetop.data import open_data
 from treetop.data.convert import convert
+from treetop.data.dataset import Split
 from treetop.errors import TreetopError
 
 
@@ -401,3 +408,17 @@ def test_label_names_that_occur_twice_are_merged_on_request(tmp_path):
     data = open_data(tmp_path, merge_duplicates=True)
     assert data.label_names == ["red", "green"]
     assert data.split("train").Y.toarray().tolist() == [[1, 0], [1, 0], [0, 1]]
+
+
+@given(st.lists(st.lists(st.integers(0, 5), max_size=4, unique=True), max_size=8))
+def test_labels_are_counted_as_their_lists_of_names_are(lines):
+    columns = [column for line in lines for column in line]
+    pointers = np.cumsum([0, *map(len, lines)])
+    Y = sp.csr_matrix((np.ones(len(columns), np.float32), columns, pointers), shape=(len(lines), 6))
+    for names in (None, list("abcdef"), list("abcaef")):
+        matrix = Split(None, None, Y=Y)
+        named = matrix.named_labels(names)
+        listed = replace(matrix, labels=named, Y=None)
+        for split in (matrix, listed):
+            assert split.label_sizes().tolist() == [len(line) for line in named]
+            assert split.label_counts(names) == Counter(name for line in named for name in line)

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import treetop
+from tests.slow_weights import slow_matrix
 from treetop.explain.explaining import Explainer
 from treetop.kernels import lookup
 from treetop.ranking.path import path_to
@@ -37,32 +38,18 @@ def model(request, texts_and_labels):
     return treetop.XRLinear(**settings).fit(*texts_and_labels)
 
 
-def slow_weight(weights, feature, cluster, child):
-    """The twin of `weights_of`: read through everything."""
-    for place in range(weights.row_ptr[feature], weights.row_ptr[feature + 1]):
-        number, at = weights.rows[place]
-        if number != cluster:
-            continue
-        if at < 0:
-            return weights.full.ravel()[(-1 - at) * 16 + child]
-        for pair in range(at + 1, at + 1 + weights.pairs[at, 0]):
-            if weights.pairs[pair, 0] == child:
-                return weights.pairs.view(np.float32)[pair, 1]
-    return 0.0
-
-
 def test_weights_are_found(model):
     weights = model.rankers_[0].weights
+    W = slow_matrix(weights)
     features = np.arange(model.n_features_in_, dtype=np.int32)
-    weights_found = np.empty(features.size, np.float32)
-    seen = 0
+    found = np.empty(features.size, np.float32)
     for cluster in range(weights.child_ptr.size - 1):
-        for child in range(weights.child_ptr[cluster + 1] - weights.child_ptr[cluster]):
-            lookup.weights_of(*weights.for_search[:5], features, cluster, child, weights_found)
-            slow = [slow_weight(weights, feature, cluster, child) for feature in features]
-            np.testing.assert_array_equal(weights_found, np.array(slow, np.float32))
-            seen += np.count_nonzero(weights_found)
-    assert seen > 100
+        first, last = weights.child_ptr[cluster : cluster + 2]
+        for child in range(last - first):
+            arrays = (*weights.for_search[:4], weights.child_ptr)
+            lookup.weights_of(*arrays, features, cluster, child, found)
+            np.testing.assert_array_equal(found, W[:, first + child])
+    assert np.count_nonzero(W) > 100
 
 
 TRANSFORMS = [

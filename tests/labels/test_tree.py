@@ -199,3 +199,39 @@ def test_without_cost_sensitive_learning_relevance_is_the_maximum(rng):
         np.testing.assert_array_equal(levels[1].toarray()[:, cluster], dense[:, nodes].max(axis=1))
     again = tree.Tree.from_arrays(made.arrays())
     assert str(again) == str(made)
+
+
+def random_features(rng, labels):
+    X, extra, Y = random_problem(rng, 300, 60, labels, 2)
+    return pifa(features(X, extra), Y, 1)
+
+
+def test_waves_build_the_lower_levels_of_each_subtree_alone(rng, monkeypatch):
+    monkeypatch.setattr(tree, "LABELS_PER_WAVE", 30)
+    Z = random_features(rng, 97)
+    few = keep_largest(Z, 3, 1)
+    trees = [
+        tree.balanced_tree(tree.Waves(few, Z.__getitem__), [4, 13], KMEANS._replace(threads=threads))
+        for threads in (1, 3)
+    ]
+    np.testing.assert_array_equal(trees[0].label_of, trees[1].label_of)
+    plain = tree.balanced_tree(Z, [4, 13], KMEANS)
+    for own, other in zip(trees[0].child_ptr[:2], plain.child_ptr[:2], strict=True):
+        np.testing.assert_array_equal(own, other)
+    # The slow twin: each of the upper clusters on its own.
+    (waves,) = balanced_clusters(few, [np.arange(97)], [4], KMEANS)
+    expected = []
+    for number, members in enumerate(waves):
+        parts = int(np.diff(plain.child_ptr[1])[number])
+        own = KMEANS._replace(seed=KMEANS.seed + 1)
+        (clusters,) = balanced_clusters(Z[members], [np.arange(members.size)], [parts], own)
+        expected += [members[cluster] for cluster in clusters]
+    np.testing.assert_array_equal(trees[0].label_of, np.concatenate(expected))
+    assert (np.diff(trees[0].child_ptr[2]) == [cluster.size for cluster in expected]).all()
+
+
+def test_waves_of_a_tree_of_one_level_are_its_clusters(rng, monkeypatch):
+    monkeypatch.setattr(tree, "LABELS_PER_WAVE", 30)
+    Z = random_features(rng, 97)
+    made = tree.balanced_tree(tree.Waves(Z, Z.__getitem__), [4], KMEANS)
+    np.testing.assert_array_equal(made.label_of, tree.balanced_tree(Z, [4], KMEANS).label_of)

@@ -14,9 +14,10 @@ import treetop
 from tests.tiny import word_corpus
 from treetop.cli.exchange import compress_model
 from treetop.errors import TreetopError
-from treetop.model.compress import compress, folder_bytes, parse_size
+from treetop.model.compress import compress, folder_bytes
 from treetop.model.folder import write_model
 from treetop.ranking.packing import cells_of
+from treetop.runtime.memory import parse_size
 
 FOLDERS = Path(__file__).parents[1] / "folders"
 RUNTIME = treetop.Runtime(threads=2)

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import treetop
+from tests.slow_weights import slow_weights
+from tests.tiny import word_corpus
 from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_table
-from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.runtime.checking import Column, check_arrays
 
@@ -100,9 +101,9 @@ ARRAYS = [
     ("tree", "ranker/0.rows", set_to((0, 1), -(2**31)), "rows leads to weights that are not there"),
     ("tree", "ranker/0.rows", lambda a: a[:, :1], "rows has 1 entries instead of 2"),
     ("tree", "ranker/0.pairs", set_to((0, 0), 2**31 - 1), "rows leads to weights"),
-    ("tree", "ranker/0.pairs", set_to((1, 0), 2**30), "pairs holds a child"),
-    ("tree", "ranker/0.pairs", set_to((1, 0), -1), "pairs holds a child"),
-    ("tree", "ranker/0.pairs", set_to((1, 1), 0x7F800000), "pairs holds NaN or infinity"),
+    ("tree", "ranker/0.pairs", set_to((1, 0), 2**30), "weights are of a child that their cluster"),
+    ("tree", "ranker/0.pairs", set_to((1, 0), -1), "weights are of a child that their cluster"),
+    ("tree", "ranker/0.pairs", set_to((1, 1), 0x7F800000), "weights hold NaN or infinity"),
     ("tree", "ranker/0.pairs", lambda a: a[:-1], "rows leads to weights that are not there"),
     ("tree", "ranker/0.full", lambda a: a[:-1], "rows leads to weights that are not there"),
     ("tree", "ranker/0.full", set_to((0, 0), np.nan), "full holds NaN or infinity"),
@@ -178,7 +179,7 @@ CONFIGS = [
     ("tree", set_fact("label_type", "int"), "a label that is not of type int"),
     ("tree", set_fact("train_documents", "many"), "train_documents must be a number"),
     ("tree", set_fact("treetop", "2"), "damaged, or not the config"),
-    ("tree", set_fact("treetop", 3), "upgrade treetop"),
+    ("tree", set_fact("treetop", 4), "upgrade treetop"),
     ("tree", set_fact("metrics", 1), "damaged, or not the config"),
     ("tree", set_fact("files", {"../x": {"bytes": 0, "sha256": ""}}), "damaged, or not the config"),
     ("tree", set_fact("files", {"labels.txt": {"bytes": "1"}}), "damaged, or not the config"),
@@ -280,14 +281,109 @@ def test_a_beam_wider_than_the_tree_takes_no_memory():
     assert model.predict(["red apple"], beam=10**15) == model.predict(["red apple"], beam=1000)
 
 
-def test_weights_are_checked_by_several_threads_as_by_one(folder_of, rng):
+def older_cells(arrays):
+    """Feature, cluster, child and bits of every weight of format 2, slowly."""
+    row_ptr, rows, pairs = arrays["row_ptr"], arrays["rows"].tolist(), arrays["pairs"].tolist()
+    full = arrays["full"].view(np.int32)
+    for feature in range(row_ptr.size - 1):
+        for cluster, at in rows[row_ptr[feature] : row_ptr[feature + 1]]:
+            if at >= 0:
+                for child, bits in pairs[at + 1 : at + 1 + pairs[at][0]]:
+                    yield feature, cluster, child, bits
+            else:
+                count = int(np.diff(arrays["child_ptr"])[cluster])
+                values = full[-1 - at :].ravel()[:count]
+                for child in np.flatnonzero(values).tolist():
+                    yield feature, cluster, child, int(values[child])
+
+
+def test_weights_of_format_2_are_converted_by_several_threads_as_by_one(folder_of):
     folder = folder_of("tree")
     arrays = read_arrays(folder / "ranker.safetensors")
-    weights = Weights(**{name.removeprefix("0."): values for name, values in arrays.items()})
+    expected = sorted(older_cells({name.removeprefix("0."): a for name, a in arrays.items()}))
+    assert any(listed >= 0 for listed in arrays["0.rows"][:, 1])
+    assert len(arrays["0.full"])
     for threads in (1, 3):
         model = treetop.load(folder, runtime=treetop.Runtime(threads=threads))
-        for name, values in model.rankers_[0].weights.arrays.items():
-            np.testing.assert_array_equal(values, getattr(weights, name))
+        found = list(slow_weights(model.rankers_[0].weights))
+        bits = [int(np.float32(cell[-1]).view(np.int32)) for cell in found]
+        found = [(*cell[:3], own) for cell, own in zip(found, bits, strict=True) if cell[-1] != 0]
+        assert found == expected
+
+
+def first_row(kind):
+    """Change the first row of a kind (0: a list, 1: full vectors, -1: a single weight)."""
+
+    def place(rows):
+        kinds = np.where(rows[:, 1] < 0, -1, rows[:, 1] & 1)
+        return int(np.flatnonzero(kinds == kind)[0])
+
+    return place
+
+
+def row_set_to(kind, column, value):
+    place = first_row(kind)
+
+    def change(rows):
+        rows[place(rows), column] = value
+        return rows
+
+    return change
+
+
+MISLEADING = [
+    ("0.starts", set_to((3, 0), 2**40), "starts does not lead through rows and cells"),
+    ("0.starts", set_to((-1, 1), 5), "starts does not lead through rows and cells"),
+    ("0.starts", set_to((0, 0), 1), "starts does not lead through rows and cells"),
+    ("0.starts", set_to((0, 0), -1), "starts holds -1"),
+    ("0.rows", lambda a: a[:-1], "starts does not lead"),
+    ("0.rows", row_set_to(0, 0, 10**9), "rows holds a cluster that does not exist"),
+    ("0.rows", row_set_to(1, 0, -3), "rows holds a cluster that does not exist"),
+    ("0.rows", set_to((slice(None), 0), 0), "clusters that do not ascend"),
+    ("0.rows", row_set_to(0, 1, 2**31 - 2), "rows leads to weights that are not there"),
+    ("0.rows", row_set_to(1, 1, 2**31 - 1), "rows leads to weights that are not there"),
+    ("0.cells", lambda a: a[:-1], "starts does not lead"),
+    ("0.cells", lambda a: np.full_like(a, 0xFFFF), "rows leads|hold NaN"),
+    ("0.cells", lambda a: np.full_like(a, 0x7F80), "rows leads|hold NaN|of a child"),
+    ("0.cells", lambda a: np.zeros_like(a), "rows leads to weights that are not there"),
+    ("0.form", set_to(0, 3), "form holds 3"),
+    ("0.form", set_to(1, 0), "form holds 0"),
+    ("0.form", lambda a: 3 - a, "rows leads to weights"),
+]
+SINGLE = [
+    ("0.rows", row_set_to(-1, 1, -(2**31) + (0x7FFF << 16)), "of a child that their cluster"),
+    ("0.rows", row_set_to(-1, 1, -(2**31) + 0x7F80), "weights hold NaN or infinity"),
+    ("0.rows", row_set_to(-1, 1, -1), "of a child that their cluster|hold NaN"),
+]
+
+
+@pytest.fixture(scope="module")
+def compact(tmp_path_factory):
+    """A model folder of the present format, with weights of this type."""
+
+    def make(weight_type):
+        folder = tmp_path_factory.mktemp("compact") / weight_type
+        settings = {"tree": "3-L", "trees": 1, "prune_below": 0.1, "weight_type": weight_type}
+        treetop.XRLinear(**settings).fit(*word_corpus()).save(folder)
+        return folder
+
+    return {name: make(name) for name in ("float32", "bfloat16")}
+
+
+@pytest.mark.parametrize(
+    ("weight_type", "change"),
+    [
+        *(("float32", change) for change in MISLEADING),
+        *(("bfloat16", change) for change in (*MISLEADING, *SINGLE)),
+    ],
+)
+def test_compact_weights_that_would_mislead_a_kernel_are_refused(
+    compact, tmp_path, weight_type, change
+):
+    name, function, message = change
+    folder = Path(shutil.copytree(compact[weight_type], tmp_path / "m"))
+    change_array(folder, f"ranker/{name}", function)
+    assert_refused(folder, message)
 
 
 def test_every_stretch_of_a_long_array_is_checked(rng):

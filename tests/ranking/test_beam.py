@@ -5,16 +5,18 @@ import pytest
 import scipy.sparse as sp
 
 from tests.conftest import random_problem
+from tests.slow_weights import slow_matrix
 from treetop.errors import TreetopError
 from treetop.features.hybrid import features
 from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.relevance import all_levels
+from treetop.ranking.chunks import assemble
 from treetop.ranking.ranker import Ranker, predicted_nodes, shortlist, train_ranker
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
-from treetop.ranking.weights import ClusterWeights, assemble
+from treetop.ranking.weights import ClusterWeights
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
@@ -37,25 +39,8 @@ def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
 
 def raw_scores(ranker, X):
     """Compute the raw scores of all nodes of all levels by dense products."""
-    weights, dense_columns = ranker.weights, X.dense.shape[1]
-    nodes = int(weights.child_ptr[-1])
-    W = np.zeros((X.sparse.shape[1] + dense_columns, nodes))
-    values = weights.pairs.view(np.float32)
-    for feature in range(X.sparse.shape[1]):
-        for place in range(weights.row_ptr[feature], weights.row_ptr[feature + 1]):
-            cluster, at = weights.rows[place]
-            first, last = weights.child_ptr[cluster], weights.child_ptr[cluster + 1]
-            if at < 0:
-                vectors = weights.full[-1 - at :][: -(-(last - first) // 16)].ravel()
-                W[feature, first:last] = vectors[: last - first]
-            else:
-                for pair in range(at + 1, at + 1 + weights.pairs[at, 0]):
-                    W[feature, first + weights.pairs[pair, 0]] = values[pair, 1]
-    for cluster in range(weights.child_ptr.size - 1):
-        first, last = weights.child_ptr[cluster], weights.child_ptr[cluster + 1]
-        block = weights.dense[dense_columns * first : dense_columns * last]
-        W[X.sparse.shape[1] :, first:last] = block.reshape(dense_columns, last - first)
-    return np.hstack([X.sparse.toarray(), X.dense]) @ W + weights.biases
+    W = slow_matrix(ranker.weights, X.dense.shape[1])
+    return np.hstack([X.sparse.toarray(), X.dense]) @ W + ranker.weights.biases
 
 
 def slow_search(ranker, X, beam, top, transform, allowed=None):

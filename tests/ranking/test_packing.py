@@ -27,7 +27,7 @@ def test_weights_survive_conversion_to_cells_and_back(model):
         weights = ranker.weights
         cells = cells_of(weights)
         assert (np.diff(cells.cluster) >= 0).all()
-        again = weights_from(cells, weights, ranker.tree, weights.row_ptr.size - 1, 2)
+        again = weights_from(cells, weights, ranker.tree, weights.features, 2)
         for name, values in weights.arrays.items():
             np.testing.assert_array_equal(getattr(again, name), values, err_msg=name)
 

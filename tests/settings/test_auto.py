@@ -132,6 +132,25 @@ def test_leaf_and_branching_limit_clusters_and_nodes():
         assert all(-(-below // above) <= 16 for above, below in zip([1, *sizes], sizes))
 
 
+def test_with_many_labels_two_nodes_are_no_level_of_their_own():
+    assert sizes_by_branching(670_091, 16, 100) == [27, 419, 6701]
+    assert sizes_by_branching(670_091, 16, 400) == [7, 105, 1676]
+    assert sizes_by_branching(200_000, 2, 100_000) == [2]
+    assert sizes_by_branching(30_908, 16, 100) == [2, 20, 310]
+
+
+def test_the_number_of_labels_decides_on_types_beam_and_bias():
+    def chosen(labels, **given):
+        settings = auto.for_size(LinearSettings(**given), labels)
+        return settings.weight_type, settings.beam, settings.bias
+
+    assert chosen(100_000) == ("float32", 10, None)
+    assert chosen(100_001) == ("bfloat16", 20, None)
+    assert chosen(auto.BIAS_LABELS + 1) == ("bfloat16", 20, 1.0)
+    given = {"weight_type": "float32", "beam": 5, "bias": 0.0}
+    assert chosen(10**6, **given) == ("float32", 5, 0.0)
+
+
 @pytest.mark.parametrize(
     ("spec", "labels", "largest", "expected"),
     [

@@ -105,7 +105,7 @@ def test_flat_and_given_trees_are_trained_once_per_view(problem):
     views = views_of([[0], [1]], [25, 15])
     rankers = train_forest(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views)
     assert [str(ranker.tree) for ranker in rankers] == ["12", "12"]
-    sparse = [np.flatnonzero(np.diff(ranker.weights.row_ptr)) for ranker in rankers]
+    sparse = [np.flatnonzero(np.diff(ranker.weights.starts[:, 0])) for ranker in rankers]
     used = [columns[columns < 40] for columns in sparse]
     assert used[0].max() < 25 <= used[1].min()
 
@@ -202,7 +202,7 @@ def test_trees_can_use_different_ngrams(encoder, tmp_path):
     texts, labels = documents(120)
     settings = {**BRIEF, "encoder": encoder, "tree": "6-L", "trees": 2, "ngrams": "word:1|word:2"}
     model = treetop.XRTransformer(**settings).fit(texts, labels)
-    used = [set(np.flatnonzero(np.diff(one.weights.row_ptr))) for one in model.rankers_]
+    used = [set(np.flatnonzero(np.diff(one.weights.starts[:, 0]))) for one in model.rankers_]
     words = model.model_.feature_map.words.widths[0]
     assert max(used[0]) < words <= min(used[1])
     model.save(tmp_path / "m")

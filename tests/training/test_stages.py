@@ -4,6 +4,7 @@ import numpy as np
 
 import treetop
 from tests.tiny import BRIEF, documents, same, save_encoder
+from treetop.ranking.packing import cells_of
 from treetop.runtime.arrays import read_arrays
 from treetop.runtime.progress import Reporter
 
@@ -57,7 +58,7 @@ def test_head_share_is_part_of_the_scores_of_the_labels(encoder, fitted):
     texts = documents(20, seed=3)[0]
     assert not same(fitted.predict_scores(texts, 5), without.predict_scores(texts, 5))
     for ranker, plain in zip(fitted.rankers_, without.rankers_, strict=True):
-        cells, own = (np.sort(np.abs(one.weights.full).ravel()) for one in (ranker, plain))
+        cells, own = (np.sort(np.abs(cells_of(one.weights).value)) for one in (ranker, plain))
         np.testing.assert_allclose(cells, np.float32(0.85) * own, rtol=1e-5)
 
 

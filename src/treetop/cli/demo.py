@@ -30,6 +30,7 @@ from treetop.kernels.warming import warm_up
 from treetop.model import layout
 from treetop.model.compress import folder_bytes
 from treetop.runtime.extras import EXTRAS, check_installed, require
+from treetop.runtime.memory import peak_memory
 from treetop.runtime.progress import reporter
 from treetop.runtime.temporary import private_folder
 
@@ -210,19 +211,9 @@ def train_variant(variant: str, records: FairSharing) -> tuple[FittedMixin, Tria
         milliseconds_alone=1000 * alone / max(1, len(texts)),
         milliseconds_batched=1000 * batched / max(1, len(test)),
         megabytes=folder_bytes(folder) / 1e6,
-        peak_memory_megabytes=peak_memory(),
+        peak_memory_megabytes=peak_memory() / 1e6 or None,
     )
     return estimator, trial
-
-
-def peak_memory() -> float | None:
-    """The most memory this process has had, in MB; None where the system does not say."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used / 1e6 if sys.platform == "darwin" else used * 1024 / 1e6
 
 
 def examples_of(model: FittedMixin, test: Split) -> list[dict[str, Any]]:

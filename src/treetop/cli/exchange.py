@@ -20,12 +20,13 @@ from treetop.data.labelnames import duplicate_warnings
 from treetop.errors import TreetopError
 from treetop.features.encoders.handle import EncoderHandle
 from treetop.model import layout as store
-from treetop.model.compress import compress, folder_bytes, parse_size, size_text
+from treetop.model.compress import compress, folder_bytes
 from treetop.model.folder import read_model, write_model
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.runtime import Runtime
 from treetop.runtime.files import replacing_file
+from treetop.runtime.memory import parse_size, size_text
 from treetop.runtime.progress import Reporter
 from treetop.runtime.temporary import scratch_folder
 

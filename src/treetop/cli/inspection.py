@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +79,7 @@ def dataset_figures(dataset: Dataset) -> dict[str, Any]:
     train = dataset.splits.get("train")
     if train is None or not train.has_labels:
         return figures
-    counts = label_counts(train, dataset)
+    counts = train.label_counts(dataset.label_names)
     sizes = np.array(sorted(counts.values()))
     figures["labels"] = {
         "count": int(sizes.size),
@@ -104,15 +103,10 @@ def overlap_with_train(
     """Labels of a split that training does not have, and texts that it has too."""
     overlap = {}
     if split.has_labels:
-        overlap["labels_not_in_train"] = len(set(label_counts(split, dataset)) - labels)
+        overlap["labels_not_in_train"] = len(set(split.label_counts(dataset.label_names)) - labels)
     if split.texts is not None and texts:
         overlap["texts_also_in_train"] = sum(text in texts for text in split.texts)
     return overlap
-
-
-def label_counts(split: Split, dataset: Dataset) -> Counter[str]:
-    """Number of documents per label in a split."""
-    return Counter(label for line in split.named_labels(dataset.label_names) for label in line)
 
 
 def document_lengths(split: Split) -> np.ndarray:
@@ -135,9 +129,8 @@ def split_figures(split: Split, names: list[str] | None) -> dict[str, float]:
     if split.texts is not None:
         figures["duplicate_texts"] = len(split.texts) - len(set(split.texts))
     if split.has_labels:
-        lines = split.named_labels(names)
-        sizes = np.array([len(line) for line in lines])
-        figures["labels"] = len({label for line in lines for label in line})
+        sizes = split.label_sizes()
+        figures["labels"] = len(split.label_counts(names))
         figures["mean_labels_per_document"] = float(sizes.mean())
         figures["documents_without_labels"] = int((sizes == 0).sum())
     return figures
@@ -153,7 +146,7 @@ def draw_dataset(dataset: Dataset, path: Path) -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
     for name, split in dataset.splits.items():
         if split.has_labels:
-            counts = np.array(sorted(label_counts(split, dataset).values(), reverse=True))
+            counts = np.array(sorted(split.label_counts(dataset.label_names).values(), reverse=True))
             left.loglog(np.arange(1, counts.size + 1), counts, label=f"{name}: {counts.size:,} labels")
         lengths = document_lengths(split)
         lengths = lengths[lengths > 0]

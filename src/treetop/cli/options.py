@@ -62,6 +62,13 @@ class TrainOptions(ReadOptions):
         section="Data",
         metavar="SPLIT",
     )
+    memory: str | None = documented(
+        None,
+        "Maximum memory, such as 8GB: training uses fewer threads if necessary, and stops with an "
+        "error if it cannot keep to it.",
+        section="Run",
+        metavar="SIZE",
+    )
     resume: bool = documented(False, "Resume an interrupted training.", section="Run")
     overwrite: bool = documented(
         False, "Discard the earlier run of this model and start again.", section="Run"

@@ -33,6 +33,8 @@ def train_model(options: TrainOptions, console: Console | None = None) -> None:
     console = console or Console()
     kind = model_kind(options)
     members, combine = variants(options, kind)
+    if options.memory is not None:
+        members = [{**settings, "memory": options.memory} for settings in members]
     if options.resume and kind != TRANSFORMER:
         raise TreetopError(
             "--resume is for xr-transformer: xr-linear trains in one go: leave out --resume"
@@ -179,8 +181,7 @@ def fit(
 
 def note_unlabelled(split: Split, report: Reporter) -> None:
     """Note how many documents have no label: they are kept as negatives."""
-    lines = split.named_labels(None) if split.has_labels else []
-    empty = sum(not line for line in lines)
+    empty = int((split.label_sizes() == 0).sum())
     if empty:
         report.note(f"{empty:,} documents without a label are kept as negatives")
 

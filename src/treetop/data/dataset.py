@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -73,6 +74,22 @@ class Split:
             return values[rows] if sp.issparse(values) else [values[row] for row in rows.tolist()]
 
         return Split(**{kind: selected(kind) for kind in vars(self)})
+
+    def label_sizes(self) -> np.ndarray:
+        """The number of labels of each document: int64 of shape (N,)."""
+        if self.labels is not None:
+            return np.fromiter(map(len, self.labels), np.int64, len(self.labels))
+        return np.diff(self.Y.indptr).astype(np.int64) if self.Y is not None else np.zeros(0, np.int64)
+
+    def label_counts(self, names: Sequence[str] | None) -> Counter[str]:
+        """The number of documents per label that has any; `names` as in `named_labels`."""
+        if self.labels is not None or self.Y is None:
+            return Counter(label for line in self.labels or () for label in line)
+        counts: Counter[str] = Counter()
+        frequencies = np.bincount(self.Y.indices, minlength=self.Y.shape[1])
+        for label in np.flatnonzero(frequencies).tolist():
+            counts[str(label) if names is None else names[label]] += int(frequencies[label])
+        return counts
 
     def named_labels(self, names: Sequence[str] | None) -> list[list[str]]:
         """Labels as lists of names; columns of a matrix without `names` are named by their numbers."""

@@ -27,6 +27,7 @@ from treetop.labels.tree import Tree
 from treetop.model.model import Model
 from treetop.model.seen import Watched, hashes_of_rows
 from treetop.runtime import Runtime
+from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
@@ -144,7 +145,10 @@ class XRLinear(Learner):
         'red'
         """
         asked = self._method()
-        with reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place:
+        with (
+            reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+            memory_limit(place.memory_bytes),
+        ):
             Y, classes = training.read_labels(y, label_names)
             weights = training.read_weights(sample_weight, Y.shape[0])
             auto.check_levels(asked, len(classes))
@@ -153,6 +157,7 @@ class XRLinear(Learner):
             names = training.read_feature_names(feature_names, documents)
             model = self._learn(documents, Y, classes, weights, tree, asked, place)
             self.model_ = replace(model, feature_names=names)
+            training.report_peak(place)
         return self
 
     def _learn(
@@ -187,7 +192,7 @@ class XRLinear(Learner):
         if words is None and rows is not None and weights is not None:
             X, Y, weights = X[rows], Y[rows], weights[rows]
             texts = None if texts is None else [texts[row] for row in rows]
-        settings = auto.with_costs(settings, Y, weights)
+        settings = auto.for_size(auto.with_costs(settings, Y, weights), Y.shape[1])
         views = [] if words is None else views_of(settings.views(), words.widths)
         rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)
         return training.learned_model(

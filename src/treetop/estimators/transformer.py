@@ -21,6 +21,7 @@ from treetop.model.model import Model
 from treetop.model.seen import hashes_of
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
+from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
@@ -163,10 +164,11 @@ class XRTransformer(Learner):
         auto.check_levels(settings, len(data.classes))
         if data.features is None:
             settings, _ = auto.with_ngrams(settings, data.texts)
-        settings = auto.with_costs(settings, data.Y, data.weights)
+        settings = auto.for_size(auto.with_costs(settings, data.Y, data.weights), data.Y.shape[1])
         with (
             data.open_run(run, resume, overwrite) as stages,
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+            memory_limit(place.memory_bytes),
         ):
 
             def learn(place: Runtime) -> Model:
@@ -175,6 +177,7 @@ class XRTransformer(Learner):
             warm_up(common_kernels(), place.threads, place.reporter)
             model = training.with_fallback(place, learn)
             self.model_ = replace(model, feature_names=names if settings.words else None)
+            training.report_peak(place)
         return self
 
     def _learn(

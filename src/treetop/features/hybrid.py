@@ -54,6 +54,14 @@ class Features:
             blank |= blank_texts(texts)
         return replace(self, blank=blank) if blank.any() else self
 
+    def scaled(self, factor: float) -> Features:
+        """The same with the values of the sparse half multiplied by `factor`."""
+        if factor == 1:
+            return self
+        matrix = self.sparse
+        data = np.float32(factor) * matrix.data
+        return replace(self, sparse=raw_csr(data, matrix.indices, matrix.indptr, matrix.shape))
+
     def squared_norms(self) -> np.ndarray:
         """‖x‖² of each row, both halves together: float32."""
         squares = np.einsum("ij,ij->i", self.dense, self.dense)

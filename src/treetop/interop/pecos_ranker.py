@@ -15,9 +15,10 @@ from treetop.data.npz import load_matrix
 from treetop.data.sizes import LARGEST
 from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
+from treetop.ranking.chunks import assemble
 from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import path_score
-from treetop.ranking.weights import ClusterWeights, assemble
+from treetop.ranking.weights import ClusterWeights
 from treetop.settings.parts import RankerSettings
 from treetop.settings.schema import SCORE_TRANSFORMS
 

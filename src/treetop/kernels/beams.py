@@ -20,6 +20,7 @@ class Beam(NamedTuple):
     beam_of: np.ndarray
     places: np.ndarray
     ends: np.ndarray
+    bases: np.ndarray
     hit_entry: np.ndarray
     hit_at: np.ndarray
     hit_x: np.ndarray
@@ -43,8 +44,9 @@ def new_beam(width, widest, stride, clusters, longest):
         np.full(clusters, -1, np.int32),
         np.empty(longest, np.uint64),
         np.empty(longest, np.uint64),
+        np.empty(longest, np.int64),
         np.empty(room, np.int32),
-        np.empty(room, np.int32),
+        np.empty(room, np.int64),
         np.empty(room, np.float32),
     )
 

@@ -154,6 +154,7 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
         i8,
         array(i4),
         array(i4),
+        array(f4),
         array(u1),
     )
 )
@@ -182,13 +183,14 @@ def train_cluster(
     most,
     numbers,
     row_of,
+    room,
     cancel,
 ):
     """Weights of the children `first_child` to `last_child`, trained on documents `rows`.
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
     their features anew, worthwhile when they are few of all documents. `weights_of` are the
-    documents' weights.
+    documents' weights. `room` has room for all weights before pruning.
 
     Returns the kept weights sorted by feature (features, where each ends, children counted from
     `first_child`, values), dense weights and biases.
@@ -209,7 +211,9 @@ def train_cluster(
     dense_columns = dense.shape[1]
     children = last_child - first_child
     blocks = (children + width - 1) // width
-    weights = np.zeros((blocks, columns + dense_columns + 1, width), np.float32)
+    rank = columns + dense_columns + 1
+    weights = room[: blocks * rank * width].reshape((blocks, rank, width))
+    weights[:] = 0.0
     for block in range(blocks):
         first = first_child + block * width
         own = (first, min(first + width, last_child))

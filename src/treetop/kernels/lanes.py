@@ -62,6 +62,38 @@ def lanes_at(typingctx, array, row, like):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
+def float_of(typingctx, bits):  # type: ignore[no-untyped-def]
+    """The float32 that has these bits."""
+
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return builder.bitcast(args[0], ir.FloatType())
+
+    return types.float32(types.uint32), emit
+
+
+@intrinsic(prefer_literal=True)
+def lanes_of_words(typingctx, words, at, value_words, like):  # type: ignore[no-untyped-def]
+    """As many floats as `like` says from ``words[at]`` on, of one or two 16-bit words each."""
+    lanes, halves = LanesType(_width_of(like)), value_words.literal_value == 1
+
+    def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        width = lanes.width
+        floats = ir.VectorType(ir.FloatType(), width)
+        view = context.make_array(signature.args[0])(context, builder, args[0])
+        address = builder.gep(view.data, [args[1]])
+        stored = ir.VectorType(ir.IntType(16), width) if halves else floats
+        loaded = builder.load(builder.bitcast(address, stored.as_pointer()))
+        loaded.align = 2
+        if not halves:
+            return loaded
+        wide = ir.VectorType(ir.IntType(32), width)
+        shift = ir.Constant(wide, [16] * width)
+        return builder.bitcast(builder.shl(builder.zext(loaded, wide), shift), floats)
+
+    return lanes(words, types.uint64, value_words, like), emit
+
+
+@intrinsic
 def store(typingctx, array, row, vector):  # type: ignore[no-untyped-def]
     """Write `vector` to the first floats of ``array[row]``."""
 

@@ -1,52 +1,51 @@
-"""Weights of clusters arranged in rows by feature, as the search reads them."""
+"""Weights of clusters arranged in rows by feature, as the search reads them.
 
-from treetop.kernels import array, const, csr, f4, i4, i8, kernel, void
-from treetop.kernels.products import WIDTH
+An entry is a feature of a cluster and its mark (see `words`); entries ascend by feature.
+"""
 
-# Weights that fill more than this share of a cluster are kept as full vectors of WIDTH children.
-DENSE = 0.4
+import numpy as np
+
+from treetop.kernels import array, const, i4, i8, kernel, u2, void
 
 
-@kernel(void(const(i4), const(i8), i8, i8, array(i8), array(i4, 2), array(i8)))
-def place_cluster(features, ends, cluster, count, cursor, rows, row_sizes):
-    """Enter a cluster of `count` children into the rows of its features.
+@kernel(void(const(i4, 2), array(i8, 2)))
+def count_entries(entries, counts):
+    """Add the entries of a cluster, and their words, to the `counts` of their features."""
+    for at in range(len(entries)):
+        feature, mark = entries[at, 0], entries[at, 1]
+        counts[feature, 0] += 1
+        if mark >= 0:
+            counts[feature, 1] += mark >> 1
 
-    `cursor` is the next free place of each row. A size is the number of weights, or minus the number of
-    vectors for weights dense enough to be kept as a full row.
+
+@kernel(void(const(i4, 2), const(i8), array(i8, 2)))
+def cut_entries(entries, edges, places):
+    """Where the features from each of the ascending `edges` on begin: in `entries`, in their words."""
+    at, words = np.int64(0), np.int64(0)
+    for part in range(edges.size):
+        while at < len(entries) and entries[at, 0] < edges[part]:
+            mark = entries[at, 1]
+            if mark >= 0:
+                words += mark >> 1
+            at += 1
+        places[part, 0], places[part, 1] = at, words
+
+
+@kernel(void(const(i4, 2), const(u2), i8, i8, const(i8, 2), array(i8, 2), array(i4, 2), array(u2)))
+def place_entries(entries, words, cluster, first, starts, cursors, rows, cells):
+    """Copy entries of a cluster and their `words` into the rows and cells of features from `first` on.
+
+    `starts` is where the rows and cells of each of these features begin, counted from the beginning of
+    `rows` and `cells`; `cursors` is where the next ones go.
     """
-    start = 0
-    for at in range(features.size):
-        place = cursor[features[at]]
-        cursor[features[at]] = place + 1
+    source = np.int64(0)
+    for at in range(len(entries)):
+        feature, mark = entries[at, 0] - first, np.int64(entries[at, 1])
+        place, to = cursors[feature, 0], cursors[feature, 1]
         rows[place, 0] = cluster
-        size = ends[at] - start
-        row_sizes[place] = -((count + WIDTH - 1) // WIDTH) if size > DENSE * count else size
-        start = ends[at]
-
-
-@kernel(
-    void(const(i4), *csr, i8, i8, const(i4, 2), array(i8), array(i4, 2), array(f4, 2), array(f4, 2))
-)
-def place_values(features, ends, children, values, low, high, rows, cursor, pairs, pair_values, full):
-    """Copy a cluster's weights into the rows of its features from `low` to `high`.
-
-    `cursor` is as in `place_cluster`; `pair_values` is `pairs` seen as floats.
-    """
-    start = 0
-    for at in range(features.size):
-        if not low <= features[at] < high:
-            start = ends[at]
-            continue
-        target = rows[cursor[features[at]], 1]
-        cursor[features[at]] += 1
-        if target < 0:
-            for source in range(start, ends[at]):
-                child = children[source]
-                full[-1 - target + child // WIDTH, child % WIDTH] = values[source]
-        else:
-            pairs[target, 0] = ends[at] - start
-            for source in range(start, ends[at]):
-                target += 1
-                pairs[target, 0] = children[source]
-                pair_values[target, 1] = values[source]
-        start = ends[at]
+        rows[place, 1] = mark if mark < 0 else 2 * (to - starts[feature, 1]) + (mark & 1)
+        size = np.int64(0) if mark < 0 else mark >> 1
+        for word in range(size):
+            cells[to + word] = words[source + word]
+        source += size
+        cursors[feature, 0], cursors[feature, 1] = place + 1, to + size

@@ -3,14 +3,24 @@
 import numpy as np
 
 from treetop.kernels import helper
-from treetop.kernels.lanes import add, fma, lanes_at, prefetch, splat, store
+from treetop.kernels.lanes import (
+    add,
+    float_of,
+    fma,
+    lanes_at,
+    lanes_of_words,
+    prefetch,
+    splat,
+    store,
+)
+from treetop.kernels.words import SIXTEEN, WIDTH, number_at, value_at
 
 # Rows with more clusters per beam entry than this are searched by bisection, others are scanned.
 LONG_ROW = 24
 # How many weights ahead to prefetch.
 AHEAD = 12
 ZERO, ONE = np.uint64(0), np.uint64(1)
-WIDTH = 16  # of full vectors
+CHILD = np.uint32(0x7FFF)
 
 
 @helper
@@ -32,25 +42,27 @@ def seek(rows, start, end, cluster):
 
 @helper
 def find_weights(
-    data, start, places, ends, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
+    data, start, places, ends, bases, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
 ):
     """For each of a document's features its weights in the clusters of the beam; returns how many.
 
-    A hit is the beam entry, where the weights are (see `rows`) and the feature's value. `places` is
-    where each feature stands in its row; it moves behind the level's clusters, which end before
-    `last_cluster`. `clusters` are those of the beam, ascending; `beam_of` is the reverse.
+    A hit is the beam entry, where the weights are and the feature's value: a mark below 0 (see
+    `words`), or one that begins at the feature's `bases`. `places` is where each feature stands in its
+    row; it moves behind the level's clusters, which end before `last_cluster`. `clusters` are those of
+    the beam, ascending; `beam_of` is the reverse.
     """
     # Places are unsigned: numba then leaves out its handling of negative indices.
     found = ZERO
     for number in range(places.size):
         place, end = places[number], ends[number]
-        x = data[start + number]
+        x, base = data[start + number], bases[number]
         if end - place > np.uint64(LONG_ROW * clusters.size):
             for entry in range(clusters.size):
                 place = seek(rows, place, end, clusters[entry])
                 if place < end and rows[place, 0] == clusters[entry]:
+                    mark = np.int64(rows[place, 1])
                     hit_entry[found] = entry
-                    hit_at[found] = rows[place, 1]
+                    hit_at[found] = mark if mark < 0 else mark + base
                     hit_x[found] = x
                     found += ONE
             place = seek(rows, place, end, last_cluster)
@@ -58,8 +70,9 @@ def find_weights(
             # No branch predictor can guess which clusters are in the beam: count instead of branching.
             while place < end and rows[place, 0] < last_cluster:
                 entry = beam_of[np.uint64(rows[place, 0])]
+                mark = np.int64(rows[place, 1])
                 hit_entry[found] = entry
-                hit_at[found] = rows[place, 1]
+                hit_at[found] = mark if mark < 0 else mark + base
                 hit_x[found] = x
                 found += np.uint64(entry >= 0)
                 place += ONE
@@ -68,36 +81,55 @@ def find_weights(
 
 
 @helper
-def ask_for(at, pairs, full):
-    """Prefetch the weights of one hit."""
-    if at < 0:
-        prefetch(full, -1 - at)
+def add_full(at, x, target, count, value_words, cells, raw):
+    """raw[target:] += x·w for `count` children whose full vectors begin at ``cells[at]``."""
+    end = target + count
+    if value_words == 1:
+        while target < end:
+            own = lanes_of_words(cells, at, 1, WIDTH)
+            store(raw, target, fma(own, x, lanes_at(raw, target, WIDTH)))
+            target += np.uint64(WIDTH)
+            at += np.uint64(WIDTH)
     else:
-        prefetch(pairs, at)
+        while target < end:
+            own = lanes_of_words(cells, at, 2, WIDTH)
+            store(raw, target, fma(own, x, lanes_at(raw, target, WIDTH)))
+            target += np.uint64(WIDTH)
+            at += np.uint64(2 * WIDTH)
+
+
+@helper
+def add_list(at, x, target, form, cells, raw):
+    """raw[target + child] += x·w for the list that begins at ``cells[at]``."""
+    child_words, value_words = np.uint64(form[0]), np.uint64(form[1])
+    step = child_words + value_words
+    end = at + child_words + step * number_at(cells, at, child_words)
+    at += child_words
+    while at < end:
+        child = number_at(cells, at, child_words)
+        raw[target + child] += x * value_at(cells, at + child_words, value_words)
+        at += step
 
 
 @helper
 def add_weights(hits, beam, stride, weights):
     """raw[entry·stride + child] += x·w for every hit."""
-    pairs, pair_values, full, raw = weights.pairs, weights.pair_values, weights.full, beam.raw
+    cells, form, raw = weights.cells, weights.form, beam.raw
     for hit in range(hits):
         if hit + AHEAD < hits:
-            ask_for(beam.hit_at[hit + AHEAD], pairs, full)
+            # Marks below 0 lead nowhere; asking for the first cell is cheaper than not asking.
+            prefetch(cells, max(beam.hit_at[hit + AHEAD], np.int64(0)) >> 1)
         entry, at, x = np.uint64(beam.hit_entry[hit]), beam.hit_at[hit], beam.hit_x[hit]
         target = entry * np.uint64(stride)
         if at < 0:
-            vector = np.uint64(-1 - at)
-            end = target + np.uint64(beam.counts[entry])
-            while target < end:
-                store(raw, target, fma(lanes_at(full, vector, WIDTH), x, lanes_at(raw, target, WIDTH)))
-                target += np.uint64(WIDTH)
-                vector += ONE
+            bits = np.uint32(at)
+            child = np.uint64((bits >> SIXTEEN) & CHILD)
+            raw[target + child] += x * float_of(bits << SIXTEEN)
+        elif at & 1:
+            count = np.uint64(beam.counts[entry])
+            add_full(np.uint64(at >> 1), x, target, count, form[1], cells, raw)
         else:
-            pair = np.uint64(at)
-            end = pair + np.uint64(pairs[pair, 0])
-            while pair < end:
-                pair += ONE
-                raw[target + np.uint64(pairs[pair, 0])] += x * pair_values[pair, 1]
+            add_list(np.uint64(at >> 1), x, target, form, cells, raw)
 
 
 @helper

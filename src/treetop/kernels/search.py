@@ -1,7 +1,7 @@
 """Beam search from the root to the labels, one document at a time.
 
 Weights are kept by feature: the row of a feature lists the clusters it has weights in, ascending,
-and for each the children and values, or a full vector of values where most children have one.
+and for each where its weights are: see `words`.
 A document's features are looked up once for the whole search; what a level needs of a row follows
 what the level above needed. Nodes are numbered through all levels; the children of node n are the
 cluster n + 1, and cluster 0 is the root's.
@@ -19,7 +19,7 @@ from treetop.kernels.beams import (
     start_beam,
 )
 from treetop.kernels.lanes import prefetch
-from treetop.kernels.products import WIDTH, add_weights, find_weights, score_dense
+from treetop.kernels.products import add_weights, find_weights, score_dense
 from treetop.kernels.transforms import ADD, transform
 from treetop.kernels.weights import (
     DocumentRows,
@@ -28,6 +28,7 @@ from treetop.kernels.weights import (
     longest_row,
     weight_types,
 )
+from treetop.kernels.words import WIDTH
 
 level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
@@ -36,16 +37,18 @@ result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
 
 
 @helper
-def start_row(row, documents, weights, places, ends):
-    """Look up where the rows of a document's features begin and end."""
+def start_row(row, documents, weights, beam):
+    """Look up where the rows of a document's features begin and end, and their cells."""
     start, size = documents.indptr[row], documents.indptr[row + 1] - documents.indptr[row]
-    indices, row_ptr = documents.indices, weights.row_ptr
+    indices, starts = documents.indices, weights.starts
     for number in range(size):
-        prefetch(row_ptr, indices[start + number])
+        prefetch(starts, indices[start + number])
     for number in range(size):
-        places[number] = row_ptr[indices[start + number]]
-        ends[number] = row_ptr[indices[start + number] + 1]
-        prefetch(weights.rows, places[number])
+        feature = indices[start + number]
+        beam.places[number] = starts[feature, 0]
+        beam.ends[number] = starts[feature + 1, 0]
+        beam.bases[number] = 2 * starts[feature, 1]
+        prefetch(weights.rows, beam.places[number])
     return start, size
 
 
@@ -64,7 +67,7 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
     (allowed, visited), (out_nodes, out_scores) = marks, out
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
     nodes, scores, clusters = beam.nodes, beam.scores, beam.clusters
-    start, size = start_row(row, documents, weights, beam.places, beam.ends)
+    start, size = start_row(row, documents, weights, beam)
     bound = -np.float32(np.inf)
     for level in range(first_level, depth):
         last_level = level == depth - 1
@@ -76,6 +79,7 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             start,
             beam.places[:size],
             beam.ends[:size],
+            beam.bases[:size],
             clusters[:found],
             beam.beam_of,
             weights.level_ptr[level + 1],
@@ -142,11 +146,10 @@ def search(
     dense,
     first_row,
     last_row,
-    row_ptr,
+    starts,
     rows,
-    pairs,
-    pair_values,
-    full,
+    cells,
+    form,
     dense_weights,
     biases,
     child_ptr,
@@ -190,9 +193,7 @@ def search(
     widest = beam if whole else max(beam, top)
     scratch = new_beam(max(beam, 1), widest, stride, child_ptr.size - 1, longest)
     documents = DocumentRows(indptr, indices, data, dense)
-    weights = SearchWeights(
-        row_ptr, rows, pairs, pair_values, full, dense_weights, biases, child_ptr, level_ptr
-    )
+    weights = SearchWeights(starts, rows, cells, form, dense_weights, biases, child_ptr, level_ptr)
     levels, transforms, marks = (first_level, depth), (kinds, powers, combines), (allowed, visited)
     widths = (beams, top, stride, whole != 0)
     for at_row in range(last_row - first_row):

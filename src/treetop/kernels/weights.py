@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from treetop.kernels import const, f4, helper, i4, i8
+from treetop.kernels import const, f4, helper, i4, i8, u2
 
-# Types of weights by feature: pointers, rows, pairs, their values, full vectors; then of all weights.
-row_types = (const(i8), const(i4, 2), const(i4, 2), const(f4, 2), const(f4, 2))
+# Types of weights by feature: starts, rows, cells, form; then of all weights.
+row_types = (const(i8, 2), const(i4, 2), const(u2), const(i8))
 weight_types = (*row_types, const(f4), const(f4), const(i8), const(i8))
 
 
@@ -23,11 +23,10 @@ class DocumentRows(NamedTuple):
 class SearchWeights(NamedTuple):
     """All weights, and the tree they belong to: see `weight_types`."""
 
-    row_ptr: np.ndarray
+    starts: np.ndarray
     rows: np.ndarray
-    pairs: np.ndarray
-    pair_values: np.ndarray
-    full: np.ndarray
+    cells: np.ndarray
+    form: np.ndarray
     dense: np.ndarray
     biases: np.ndarray
     child_ptr: np.ndarray

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import scipy.sparse as sp
 
@@ -12,6 +10,8 @@ from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
 
 VALUES_PER_TASK = 1 << 22
+# How many values are moved before the memory they were in is given back.
+VALUES_PER_GIVING_BACK = 1 << 23
 
 
 def pifa(
@@ -30,16 +30,37 @@ def pifa(
     first scaled to unit length, as PECOS does, so that a document with many labels contributes less to
     each. `largest` limits the number of sparse features per label to the largest.
     """
+    return aggregated(X, documents_of(Y, normalize_rows, weights), threads, largest)
+
+
+def documents_of(
+    Y: sp.csr_matrix, normalize_rows: bool = False, weights: np.ndarray | None = None
+) -> sp.csr_matrix:
+    """The documents of each label with their factors in its sum, (L, N); arguments as in `pifa`."""
     members = sp.csr_matrix(Y.T, dtype=np.float32)
     if normalize_rows:
         squares = np.bincount(members.indices, members.data**2, minlength=Y.shape[0])
         members.data = (members.data / np.sqrt(squares)[members.indices]).astype(np.float32)
     if weights is not None:
         members.data = members.data * weights[members.indices]
+    return members
+
+
+def aggregated(
+    X: Features, members: sp.csr_matrix, threads: int, largest: int | None = None
+) -> Features:
+    """Compute Z of labels with these documents: see `documents_of` and `pifa`."""
     dense = np.asarray(members @ X.dense, np.float32)
     squares = np.einsum("ij,ij->i", dense, dense).astype(np.float64)
     sparse, scales = unit_sums(members, X.sparse, squares, threads, largest)
     return Features(sparse, np.ascontiguousarray(dense * scales[:, None]))
+
+
+def most_values(X: Features, members: sp.csr_matrix, largest: int | None) -> int:
+    """An upper limit of the number of values in the sparse half of Z."""
+    sizes = np.diff(X.sparse.indptr)[members.indices]
+    sums = np.diff(np.append(0, np.cumsum(sizes))[members.indptr])
+    return int(np.minimum(sums, X.widths[0] if largest is None else largest).sum())
 
 
 def unit_sums(
@@ -109,9 +130,20 @@ def largest_values(matrix: sp.csr_matrix, first: int, last: int, largest: int) -
     return raw_csr(data, indices, indptr, (last - first, matrix.shape[1]))
 
 
-def stacked(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
-    """Stack blocks of consecutive rows."""
-    sizes = np.concatenate([np.diff(part.indptr) for part in parts])
-    data = np.concatenate([part.data for part in parts])
-    indices = np.concatenate([part.indices for part in parts])
-    return raw_csr(data, indices, np.append(0, np.cumsum(sizes)), (sizes.size, parts[0].shape[1]))
+def stacked(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """Stack blocks of consecutive rows. Empties the list, so that nothing large is in memory twice."""
+    sizes, columns = np.concatenate([np.diff(part.indptr) for part in parts]), parts[0].shape[1]
+    ends = np.append(0, np.cumsum(sizes))
+    data, indices = np.empty(ends[-1], np.float32), np.empty(ends[-1], np.int32)
+    parts.reverse()
+    at = kept = 0
+    while parts:
+        part = parts.pop()
+        end = at + part.nnz
+        data[at:end], indices[at:end] = part.data, part.indices
+        del part
+        at = end
+        if at - kept > VALUES_PER_GIVING_BACK:
+            parallel.give_back()
+            kept = at
+    return raw_csr(data, indices, ends, (sizes.size, columns))

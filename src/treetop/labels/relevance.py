@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.labels.tree import Tree
+from treetop.runtime.spool import off_memory
 
 
 def binarize(matrix: sp.csr_matrix) -> sp.csr_matrix:
@@ -55,6 +56,14 @@ def all_levels(Y: sp.csr_matrix, tree: Tree, cost_sensitive: bool = True) -> lis
     coarser = coarser_relevance if cost_sensitive else coarser_maximum
     levels = [in_tree_order(Y, tree)]
     for level in range(tree.depth, 1, -1):
-        levels.insert(0, coarser(levels[0], tree.C(level)))
-        levels[0].sort_indices()
+        R = coarser(levels[0], tree.C(level))
+        R.sort_indices()
+        levels[0] = resting(levels[0])
+        levels.insert(0, R)
     return levels
+
+
+def resting(R: sp.csr_matrix) -> sp.csr_matrix:
+    """The same matrix outside of memory if it is large, until its level is trained."""
+    arrays = (off_memory(R.data), off_memory(R.indices), R.indptr)
+    return sp.csr_matrix(arrays, shape=R.shape, copy=False)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,18 @@ from treetop.errors import TreetopError
 from treetop.features.hybrid import Features
 from treetop.labels.kmeans import KMeans, balanced_clusters, even_edges, free_clusters
 from treetop.labels.pifa import keep_largest
+from treetop.runtime import parallel
 from treetop.runtime.checking import Column, Sizes, check_arrays
+
+# Upper levels are built with few features per label, until no subtree has more labels than this.
+LABELS_PER_WAVE = 32_768
+
+
+class Waves(NamedTuple):
+    """Label features Z that are too many to be in memory at once."""
+
+    upper: Features  # few features of each label, for the upper levels
+    of: Callable[[np.ndarray], Features]  # the features of some labels
 
 
 @dataclass(frozen=True)
@@ -115,21 +127,55 @@ def from_parents(parents: Sequence[np.ndarray]) -> Tree:
     return Tree(tuple(pointers), order)
 
 
-def balanced_tree(Z: Features, sizes: list[int], kmeans: KMeans) -> Tree:
+def balanced_tree(Z: Features | Waves, sizes: list[int], kmeans: KMeans) -> Tree:
     """Build the HLT by recursive balanced k-means: the sizes of siblings differ by at most one."""
-    Z = keep_largest(Z, kmeans.largest, kmeans.threads)
-    groups = [np.arange(Z.rows)]
-    pointers = []
-    for level, size in enumerate(sizes):
-        parts = np.diff(even_edges(size, len(groups)))
-        seeded = kmeans._replace(seed=kmeans.seed + level)
-        clusters = balanced_clusters(Z, groups, parts.tolist(), seeded)
-        pointers.append(np.append(0, np.cumsum(parts)))
-        groups = [cluster for siblings in clusters for cluster in siblings]
+    # Where the children of each node begin is known before any label has a place.
+    counts = [1, *sizes]
+    pointers = [even_edges(size, count) for count, size in pairwise(counts)]
+    if isinstance(Z, Waves):
+        groups = clusters_in_waves(Z, pointers, kmeans)
+    else:
+        Z = keep_largest(Z, kmeans.largest, kmeans.threads)
+        groups = split(Z, [np.arange(Z.rows)], pointers, kmeans)
     return with_label_level(pointers, groups)
 
 
-def joined_tree(Z: Features, sizes: list[int], join: int, kmeans: KMeans) -> Tree:
+def split(
+    Z: Features, groups: list[np.ndarray], pointers: Sequence[np.ndarray], kmeans: KMeans
+) -> list[np.ndarray]:
+    """Split groups of labels level by level, into as many clusters as the nodes have children."""
+    for level, edges in enumerate(pointers):
+        seeded = kmeans._replace(seed=kmeans.seed + level)
+        clusters = balanced_clusters(Z, groups, np.diff(edges).tolist(), seeded)
+        groups = [cluster for siblings in clusters for cluster in siblings]
+    return groups
+
+
+def clusters_in_waves(Z: Waves, pointers: list[np.ndarray], kmeans: KMeans) -> list[np.ndarray]:
+    """The clusters of labels; the lower levels of a subtree know all features of its labels alone."""
+    upper, labels = 0, Z.upper.rows
+    while upper < len(pointers) and labels > LABELS_PER_WAVE * (pointers[upper].size - 1):
+        upper += 1
+    waves = split(Z.upper, [np.arange(labels)], pointers[:upper], kmeans)
+    alone = kmeans._replace(threads=1, seed=kmeans.seed + upper)
+
+    def work(wave: int, _: np.ndarray) -> list[np.ndarray]:
+        members, own, nodes = waves[wave], [], (wave, wave + 1)
+        for edges in pointers[upper:]:
+            inner = edges[nodes[0] : nodes[1] + 1]
+            nodes = (int(inner[0]), int(inner[-1]))
+            own.append(inner - inner[0])
+        if not own:
+            return [members]
+        groups = split(Z.of(members), [np.arange(members.size)], own, alone)
+        return [members[group] for group in groups]
+
+    solved = parallel.run(work, range(len(waves)), kmeans.threads)
+    parallel.give_back()
+    return [cluster for clusters in solved for cluster in clusters]
+
+
+def joined_tree(Z: Features | Waves, sizes: list[int], join: int, kmeans: KMeans) -> Tree:
     """Build the HLT from bottom up: the clusters of labels, of which `join` neighbours form a node.
 
     `sizes` are K[1] … K[D-1]. The clusters come from recursive balanced bisection, so neighbours are
@@ -142,9 +188,9 @@ def joined_tree(Z: Features, sizes: list[int], join: int, kmeans: KMeans) -> Tre
     return Tree((*pointers, bottom.child_ptr[1]), bottom.label_of)
 
 
-def free_tree(Z: Features, branching: int, leaf: int, kmeans: KMeans) -> Tree:
+def free_tree(Z: Features | Waves, branching: int, leaf: int, kmeans: KMeans) -> Tree:
     """Build the HLT by plain k-means, as in Bonsai; clusters of up to `leaf` labels are not split."""
-    Z = keep_largest(Z, kmeans.largest, kmeans.threads)
+    Z = Z.upper if isinstance(Z, Waves) else keep_largest(Z, kmeans.largest, kmeans.threads)
     groups = [np.arange(Z.rows)]
     pointers: list[np.ndarray] = []
     while max(group.size for group in groups) > leaf:

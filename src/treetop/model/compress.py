@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,21 +13,6 @@ from treetop.model.predictor import Predictor
 from treetop.ranking.packing import BYTES, STORAGES, cells_of, largest_within, weights_from
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import stored_bytes
-
-UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
-
-
-def size_text(size: int) -> str:
-    """A number of bytes in MB, or in KB if it is less than one MB."""
-    return f"{size / 1e6:,.1f} MB" if size >= 1e6 else f"{size / 1e3:,.1f} KB"
-
-
-def parse_size(text: str) -> int:
-    """Convert a size such as ``200MB`` to a number of bytes."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    if not match or match[2].upper() not in UNITS:
-        raise TreetopError(f"size {text!r} is not understood: write it as 200MB or 1.5GB")
-    return int(float(match[1]) * UNITS[match[2].upper()])
 
 
 def folder_bytes(folder: Path) -> int:
@@ -80,7 +64,7 @@ def compress(
                 own.kept(np.abs(own.value) >= threshold),
                 ranker.weights,
                 ranker.tree,
-                ranker.weights.row_ptr.size - 1,
+                ranker.weights.features,
                 runtime.thread_count,
             ),
         )

@@ -25,7 +25,6 @@ from treetop.model.predictor import Predictor
 from treetop.ranking.checking import check_weights
 from treetop.ranking.packing import pack, unpack
 from treetop.ranking.ranker import Ranker
-from treetop.ranking.weights import Weights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
 from treetop.runtime.checking import Column, check_arrays, reading
@@ -176,7 +175,7 @@ def read_rankers(
         for number, tree in enumerate(trees):
             arrays = part(saved, str(number))
             if facts.storage == FLOAT32:
-                weights = Weights(**check_weights(arrays, tree, facts.widths, threads))
+                weights = check_weights(arrays, tree, facts.widths, threads)
             else:
                 weights = unpack(arrays, tree, facts.widths, facts.storage, threads)
             rankers.append(Ranker(tree, weights, facts.settings.ranker()))

@@ -14,7 +14,8 @@ from treetop.runtime.files import check_path, replacing_file, saving
 from treetop.runtime.temporary import whole_name
 
 # Version 2: weights lie in the order of their rows, and readers check every number.
-VERSION = 2
+# Version 3: weights are 16-bit words; readers convert those of version 2.
+VERSION = 3
 CONFIG = "config.json"
 CARD = "README.md"
 # Files that config.json does not list.

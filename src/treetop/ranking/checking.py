@@ -9,6 +9,8 @@ import numpy as np
 from treetop.errors import TreetopError
 from treetop.kernels import checking as kernel
 from treetop.labels.tree import Tree
+from treetop.ranking.older import weights_of_format_2
+from treetop.ranking.weights import Weights
 from treetop.runtime import parallel
 from treetop.runtime.arrays import Arrays
 from treetop.runtime.checking import Column, Sizes, check_arrays
@@ -19,6 +21,15 @@ IN_BOTH = {
     "level_ptr": Column("int64", ("levels+1",), ends_at="clusters"),
 }
 PLAIN = {
+    "starts": Column("int64", ("features+1", "2"), least=0),
+    "rows": Column("int32", ("rows", "2")),
+    "cells": Column("uint16", ("cells",)),
+    "form": Column("int64", ("2",), least=1, below="form"),
+    "dense": Column("float32", ("dense",)),
+    **IN_BOTH,
+}
+# Of folders of format 2.
+OLDER = {
     "row_ptr": Column("int64", ("features+1",), ends_at="rows"),
     "rows": Column("int32", ("rows", "2")),
     "pairs": Column("int32", ("pairs", "2")),
@@ -30,8 +41,8 @@ FAULTS = {
     kernel.ROW_FALLS: "rows holds a cluster twice, or clusters that do not ascend",
     kernel.WRONG_CLUSTER: "rows holds a cluster that does not exist",
     kernel.WRONG_PLACE: "rows leads to weights that are not there",
-    kernel.WRONG_CHILD: "pairs holds a child that its cluster does not have",
-    kernel.NOT_FINITE: "pairs holds NaN or infinity",
+    kernel.WRONG_CHILD: "its weights are of a child that their cluster does not have",
+    kernel.NOT_FINITE: "its weights hold NaN or infinity",
 }
 # Features that a packed model may have without any weights for them: 128 MB of pointers.
 UNUSED_FEATURES = 1 << 24
@@ -52,12 +63,36 @@ def sizes_of(tree: Tree, widths: tuple[int, int]) -> Sizes:
 
 def check_weights(
     arrays: Mapping[str, np.ndarray], tree: Tree, widths: tuple[int, int], threads: int
-) -> Arrays:
-    """Return the arrays of `Weights`; raise unless the search can follow every number in them."""
-    checked = check_arrays(arrays, PLAIN, sizes_of(tree, widths), threads)
+) -> Weights:
+    """Return the `Weights`; raise unless the search can follow every number in them."""
+    sizes = {**sizes_of(tree, widths), "form": 3}
+    if "row_ptr" in arrays:
+        checked = check_arrays(arrays, OLDER, sizes, threads)
+        check_same_tree(checked, tree)
+        check_pairs(checked, threads)
+        return weights_of_format_2(checked, threads)
+    checked = check_arrays(arrays, PLAIN, sizes, threads)
     check_same_tree(checked, tree)
-    check_followed(checked, threads)
-    return checked
+    check_marks(checked, threads)
+    return Weights(**checked)
+
+
+def check_marks(arrays: Arrays, threads: int) -> None:
+    """Raise unless the rows lead to all weights in `cells`, one after the other."""
+    starts, rows, cells = arrays["starts"], arrays["rows"], arrays["cells"]
+    ends = np.array([[0, 0], [len(rows), cells.size]])
+    if (np.diff(starts, axis=0) < 0).any() or not np.array_equal(starts[[0, -1]], ends):
+        raise TreetopError("starts does not lead through rows and cells")
+    tasks = 8 * threads if rows.size + cells.size > 1 << 16 else 1
+    edges = np.searchsorted(starts.sum(1), np.linspace(0, starts[-1].sum(), tasks + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], edges, [len(starts) - 1]])).tolist()
+
+    def check(number: int, _: np.ndarray) -> int:
+        own = edges[number : number + 2]
+        return int(kernel.follow_marks(starts, rows, cells, arrays["form"], arrays["child_ptr"], *own))
+
+    for fault in filter(None, parallel.run(check, range(len(edges) - 1), threads)):
+        raise TreetopError(FAULTS[fault])
 
 
 def check_same_tree(arrays: Arrays, tree: Tree) -> None:
@@ -70,8 +105,8 @@ def check_same_tree(arrays: Arrays, tree: Tree) -> None:
         raise TreetopError("child_ptr and level_ptr are not those of the label tree")
 
 
-def check_followed(arrays: Arrays, threads: int) -> None:
-    """Raise unless the rows lead to all weights in `pairs` and `full`, one after the other."""
+def check_pairs(arrays: Arrays, threads: int) -> None:
+    """Raise unless the rows of format 2 lead to all weights, one after the other."""
     row_ptr, rows, pairs = arrays["row_ptr"], arrays["rows"], arrays["pairs"]
     vectors = len(arrays["full"])
     tasks = 8 * threads if pairs.size + rows.size > 1 << 16 else 1

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.kernels.products import WIDTH
+from treetop.kernels import lookup
 from treetop.labels.tree import Tree
 from treetop.ranking.checking import check_packed
-from treetop.ranking.weights import ClusterWeights, Weights, assemble
+from treetop.ranking.chunks import assemble
+from treetop.ranking.weights import ClusterWeights, Weights, weight_form
+from treetop.runtime import parallel
 from treetop.runtime.arrays import part, prefixed
 
 STORAGES = ("float32", "float16", "int8")
@@ -39,37 +41,22 @@ class Cells(NamedTuple):
         return np.flatnonzero(new_cluster | (np.diff(self.feature, prepend=-1) != 0))
 
 
-def within(sizes: np.ndarray) -> np.ndarray:
-    """Concatenate 0 … n-1 for each size n."""
-    starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return np.asarray(np.arange(starts.size) - starts)
-
-
-def cells_of(weights: Weights) -> Cells:
+def cells_of(weights: Weights, threads: int = 1) -> Cells:
     """Extract the weights of sparse features: the inverse of `assemble`."""
-    feature = np.repeat(np.arange(weights.row_ptr.size - 1), np.diff(weights.row_ptr))
-    cluster, place = weights.rows[:, 0].astype(np.int64), weights.rows[:, 1].astype(np.int64)
-    listed = place >= 0
-    sizes = weights.pairs[place[listed], 0].astype(np.int64)
-    at = np.repeat(place[listed] + 1, sizes) + within(sizes)
-    in_pairs = Cells(
-        np.repeat(cluster[listed], sizes),
-        np.repeat(feature[listed], sizes),
-        weights.pairs[at, 0].astype(np.int64),
-        weights.pairs.view(np.float32)[at, 1],
-    )
-    full = ~listed
-    vectors = -(-np.diff(weights.child_ptr)[cluster[full]] // WIDTH)
-    inside = within(vectors)
-    values = weights.full[np.repeat(-1 - place[full], vectors) + inside]
-    row, lane = np.nonzero(values)
-    in_vectors = Cells(
-        np.repeat(cluster[full], vectors)[row],
-        np.repeat(feature[full], vectors)[row],
-        WIDTH * inside[row] + lane,
-        values[row, lane],
-    )
-    cells = Cells(*map(np.concatenate, zip(in_pairs, in_vectors)))
+    arrays = (*weights.for_search[:4], weights.child_ptr, weights.largest)
+    spans = parallel.ranges(weights.features, threads)
+
+    def listed(number: int, size: int) -> tuple[int, list[np.ndarray]]:
+        parts = [np.empty(size, dtype) for dtype in (np.int32, np.int32, np.int32, np.float32)]
+        return int(lookup.list_weights(*arrays, *spans[number], *parts)), parts
+
+    def work(number: int, _: np.ndarray) -> list[np.ndarray]:
+        count, _none = listed(number, 0)
+        return listed(number, count)[1]
+
+    parts = parallel.run(work, range(len(spans)), threads)
+    feature, cluster, child, value = (np.concatenate(own) for own in zip(*parts, strict=True))
+    cells = Cells(cluster, feature, child, value)
     return cells.kept(np.lexsort((cells.child, cells.feature, cells.cluster)))
 
 
@@ -120,7 +107,7 @@ def pack(weights: Weights, storage: str) -> dict[str, np.ndarray]:
         "biases": weights.biases,
         "child_ptr": weights.child_ptr,
         "level_ptr": weights.level_ptr,
-        "features_in_all": np.array([weights.row_ptr.size - 1]),
+        "features_in_all": np.array([weights.features]),
     }
     return prefixed("packed", arrays)
 
@@ -144,12 +131,11 @@ def unpack(
     )
     nodes = np.repeat(np.arange(packed["child_ptr"].size - 1), np.diff(packed["child_ptr"]))
     cluster_of_dense = np.repeat(nodes, packed["dense"].size // max(1, nodes.size))
-    no_pairs = np.zeros((0, 2), np.int32)
     without_cells = Weights(
-        row_ptr=np.zeros(1, np.int64),
-        rows=no_pairs,
-        pairs=no_pairs,
-        full=np.zeros((0, WIDTH), np.float32),
+        starts=np.zeros((1, 2), np.int64),
+        rows=np.zeros((0, 2), np.int32),
+        cells=np.zeros(0, np.uint16),
+        form=weight_form("float32", 1),
         dense=restored(packed["dense"], packed["dense_scales"], cluster_of_dense),
         biases=packed["biases"],
         child_ptr=packed["child_ptr"],

@@ -80,7 +80,7 @@ def step_at(ranker: Ranker, X: Features, level: int, node: int, kind: ScoreKind)
 def weights_at(weights: Weights, features: np.ndarray, cluster: int, child: int) -> np.ndarray:
     """Return the weight (float32) of each of `features` (int32) for one child of a cluster."""
     values = np.empty(features.size, np.float32)
-    lookup.weights_of(*weights.for_search[:5], features, cluster, child, values)
+    lookup.weights_of(*weights.for_search[:4], weights.child_ptr, features, cluster, child, values)
     return values
 
 

@@ -14,9 +14,10 @@ from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
 from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
 from treetop.ranking.checking import check_weights
+from treetop.ranking.chunks import Chunks, assemble
 from treetop.ranking.scores import PathScore, path_score
-from treetop.ranking.solver import solve_level
-from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, assemble, with_share
+from treetop.ranking.solver import solve_clusters
+from treetop.ranking.weights import ClusterWeights, LabelWeights, Weights, weight_form, with_share
 from treetop.runtime.arrays import part, prefixed
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
@@ -142,7 +143,7 @@ class Ranker:
         """
         tree = Tree.from_arrays(arrays)
         weights = check_weights(part(arrays, "weights"), tree, widths, threads)
-        return cls(tree, Weights(**weights), settings)
+        return cls(tree, weights, settings)
 
     def _allowed_nodes(self, leaves: np.ndarray) -> np.ndarray:
         """Return a mask, uint8 by node, of the leaves and all their ancestors."""
@@ -170,40 +171,56 @@ def train_ranker(
     report: Reporter | None = None,
     weights: np.ndarray | None = None,
     head: LabelWeights | None = None,
+    scale: float = 1.0,
     title: str = "",
 ) -> Ranker:
     """Run the second loop of Algorithm 2: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
 
     `weights` are the weights of the documents; None: all 1. `head` is another linear score of each
-    label, whose share of the final score is `head_share`. `title` begins the names of reported steps.
+    label, whose share of the final score is `head_share`. `scale` is a factor of the learned weights of
+    sparse features. `title` begins the names of reported steps.
     """
     settings = auto.for_depth(settings, tree.depth)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
-    clusters: list[ClusterWeights] = []
+    largest = max(int(np.diff(pointers).max()) for pointers in tree.child_ptr)
+    chunks, first = Chunks(X.widths[0], weight_form(settings.weight_type, largest)), 0
     M = all_below_root(X.rows)
     by_level = settings.by_level(tree.depth)
-    for level, R in enumerate(relevance, start=1):
-        solved = solve_level(
+    for level in range(1, tree.depth + 1):
+        R = relevance.pop(0)
+        pointers = tree.child_ptr[level - 1]
+
+        def keep(
+            cluster: int, solved: ClusterWeights, first: int = first, pointers: np.ndarray = pointers
+        ) -> None:
+            if pointers is tree.child_ptr[-1] and head is not None:
+                labels = tree.label_of[pointers[cluster] : pointers[cluster + 1]]
+                solved = with_share(solved, labels, head, settings.head_share)
+            if scale != 1:
+                solved = solved._replace(values=np.float32(scale) * solved.values)
+            chunks.add(first + cluster, solved)
+
+        solve_clusters(
             X,
             R,
             M,
-            tree.child_ptr[level - 1],
+            pointers,
             by_level[level - 1],
+            keep=keep,
             seed=seed + level,
             threads=threads,
             report=report or Reporter(),
             name=step_name(title, level, tree.depth),
             document_weights=weights,
         )
-        if level == tree.depth and head is not None:
-            solved = with_share(solved, tree, head, settings.head_share)
-        clusters += solved
+        first += pointers.size - 1
         if level < tree.depth:
             P, source = None, by_level[level].shortlist  # that of the next level
             if source != "true":
-                P = predicted_nodes(clusters, X, tree, level, settings, threads=threads)
+                so_far = chunks.assembled(tree, threads)
+                P = best_nodes(so_far, X.scaled(1 / scale), tree, level, settings, threads=threads)
             M = shortlist(P, None if source == "beam" else R)
-    return Ranker(tree, assemble(clusters, tree, X.sparse.shape[1], threads), settings)
+    return Ranker(tree, chunks.assembled(tree, threads), settings)
 
 
 def predicted_nodes(
@@ -221,6 +238,23 @@ def predicted_nodes(
     `clusters` are the weights of all levels up to `level`. With `above`, P[t-1] and its scores, the
     search starts there, and `clusters` are the weights of `level` alone.
     """
+    if above is not None:
+        clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
+    weights = assemble(clusters, tree, X.sparse.shape[1], threads)
+    return best_nodes(weights, X, tree, level, settings, threads=threads, above=above)
+
+
+def best_nodes(
+    weights: Weights,
+    X: Features,
+    tree: Tree,
+    level: int,
+    settings: RankerSettings,
+    *,
+    threads: int,
+    above: sp.csr_matrix | None = None,
+) -> sp.csr_matrix:
+    """Like `predicted_nodes`, with the weights of all levels up to `level`."""
     offset = sum(tree.sizes[: level - 1])
     score = score_of_levels(auto.for_depth(settings, tree.depth), level, tree.depth)
     beams = beams_of_levels(settings, level, tree.depth)
@@ -235,8 +269,6 @@ def predicted_nodes(
             scores=worth.astype(np.float32),
         )
         plan = plan._replace(start=start)
-        clusters = [*without_weights(tree, level, X.dense.shape[1]), *clusters]
-    weights = assemble(clusters, tree, X.sparse.shape[1], threads)
     best = beam_search(weights, X, plan, threads)
     predicted = to_csr(Nodes(best.nodes - offset, best.scores, best.counts), tree.sizes[level - 1])
     predicted.sort_indices()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable
+from typing import NamedTuple, Required, TypedDict, Unpack
 
 import numpy as np
 import scipy.sparse as sp
@@ -96,6 +98,16 @@ def plan(
     return tasks
 
 
+class SolverOptions(TypedDict, total=False):
+    """Keywords of `solve_clusters`."""
+
+    seed: Required[int]
+    threads: Required[int]
+    report: Required[Reporter]
+    name: Required[str]
+    document_weights: np.ndarray | None
+
+
 class LevelProblem(NamedTuple):
     """The inputs that all clusters of a level share."""
 
@@ -108,6 +120,15 @@ class LevelProblem(NamedTuple):
     negative_cost: float
     settings: RankerSettings
     seed: int
+
+    def most_weights(self, task: Task, rows: np.ndarray) -> int:
+        """An upper limit of the weights of a task before pruning, with lanes that have no child."""
+        columns = self.X.widths[0]
+        if copies(rows.size, self.X.rows):
+            pointers = self.X.sparse.indptr
+            columns = min(columns, int((pointers[rows + 1] - pointers[rows]).sum()))
+        blocks = -(-(task.last_child - task.first_child) // task.width)
+        return blocks * task.width * (columns + self.X.widths[1] + 1)
 
     def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> ClusterWeights:
         """Train the children of the task."""
@@ -136,6 +157,7 @@ class LevelProblem(NamedTuple):
             settings.max_weights or 0,
             scratch.numbers,
             scratch.row_of,
+            scratch.room(self.most_weights(task, rows)),
             cancel,
         )
         return ClusterWeights(*weights)
@@ -147,26 +169,55 @@ class Scratch(threading.local):
     def __init__(self, X: Features) -> None:
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
+        self._room = np.empty(0, np.float32)
+
+    def room(self, size: int) -> np.ndarray:
+        """Room for so many weights; numpy's, because its large arrays lie in huge pages."""
+        if self._room.size < size:
+            self._room = np.empty(size, np.float32)
+        return self._room
 
 
-def solve_level(
+class Pieces:
+    """The solved tasks of each cluster, until they are complete. Threads may add them in any order."""
+
+    def __init__(self, tasks: list[Task]) -> None:
+        self._missing = Counter(task.cluster for task in tasks)
+        self._pieces: dict[int, list[tuple[int, ClusterWeights]]] = {}
+        self._lock = threading.Lock()
+
+    def completed(self, task: Task, weights: ClusterWeights) -> ClusterWeights | None:
+        """Add the weights of a task; return those of its cluster if this was the last one."""
+        with self._lock:
+            pieces = self._pieces.setdefault(task.cluster, [])
+            pieces.append((task.first_child, weights))
+            self._missing[task.cluster] -= 1
+            if self._missing[task.cluster]:
+                return None
+            del self._pieces[task.cluster]
+        return merge_blocks([piece for _, piece in sorted(pieces, key=lambda piece: piece[0])])
+
+
+def solve_clusters(
     X: Features,
     R: sp.csr_matrix,
     M: sp.csr_matrix,
     child_ptr: np.ndarray,
     settings: RankerSettings,
     *,
+    keep: Callable[[int, ClusterWeights], None],
     seed: int,
     threads: int,
     report: Reporter,
     name: str,
     document_weights: np.ndarray | None = None,
-) -> list[ClusterWeights]:
+) -> None:
     """Learn W[t] on M[t], cluster by cluster: the paper's equation 9 with θ fixed.
 
     `R` is the relevance, of shape (N, K[t]), and `M` has the documents of each cluster, (N, K[t-1]).
     `document_weights` are factors of all costs of a document; None: all 1. `name` is the name of the
-    step in `report`.
+    step in `report`. Several threads call `keep` with the number of each cluster and its weights, in
+    any order.
     """
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)
@@ -183,17 +234,27 @@ def solve_level(
         seed=seed * 1_000_003,
     )
     scratch = Scratch(X)
-
-    def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
-        return problem.solve(task, scratch, cancel)
-
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
-    solved = parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    pieces = Pieces(tasks)
+
+    def work(task: Task, cancel: np.ndarray) -> None:
+        weights = pieces.completed(task, problem.solve(task, scratch, cancel))
+        if weights is not None:
+            keep(task.cluster, weights)
+
+    parallel.run(work, tasks, threads, report.step(name, len(tasks)))
     parallel.give_back()
-    by_cluster: list[list[tuple[int, ClusterWeights]]] = [[] for _ in range(child_ptr.size - 1)]
-    for task, weights in zip(tasks, solved, strict=True):
-        by_cluster[task.cluster].append((task.first_child, weights))
-    return [
-        merge_blocks([weights for _, weights in sorted(parts, key=lambda part: part[0])])
-        for parts in by_cluster
-    ]
+
+
+def solve_level(
+    X: Features,
+    R: sp.csr_matrix,
+    M: sp.csr_matrix,
+    child_ptr: np.ndarray,
+    settings: RankerSettings,
+    **options: Unpack[SolverOptions],
+) -> list[ClusterWeights]:
+    """Like `solve_clusters`, but return the weights of all clusters."""
+    solved: dict[int, ClusterWeights] = {}
+    solve_clusters(X, R, M, child_ptr, settings, keep=solved.__setitem__, **options)
+    return [solved[cluster] for cluster in range(child_ptr.size - 1)]

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-
-from treetop.errors import TreetopError
-from treetop.kernels import placing
-from treetop.kernels.products import WIDTH
-from treetop.labels.tree import Tree
-from treetop.runtime import parallel
 
 
 class ClusterWeights(NamedTuple):
@@ -35,13 +29,19 @@ class LabelWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class Weights:
-    """W[1] … W[t], ordered by feature. Clusters and nodes are numbered across all levels."""
+    """W[1] … W[t], ordered by feature. Clusters and nodes are numbered across all levels.
 
-    row_ptr: np.ndarray  # int64, start of the row of each feature, and the end
-    rows: np.ndarray  # int32 pairs: clusters in which the feature has weights, ascending, and p:
-    #   p >= 0: pairs[p, 0] weights follow in `pairs`; p < 0: vectors from full[-1 - p] on
-    pairs: np.ndarray  # int32 pairs: number of the child within its cluster, bits of a float32
-    full: np.ndarray  # float32, vectors of 16 weights, used where most children have one
+    The row of a feature has a pair of numbers for each cluster in which the feature has weights: the
+    cluster, ascending, and p. With p < 0 there is a single weight, which p itself holds. Otherwise p
+    // 2 counts the cells from the first one of the feature to its weights for this cluster: a list of
+    children and values or, if p is odd, a value for every child. `treetop.kernels.words` has the
+    details.
+    """
+
+    starts: np.ndarray  # int64 pairs: where the row and the cells of each feature begin, and the end
+    rows: np.ndarray  # int32 pairs: cluster and p
+    cells: np.ndarray  # uint16
+    form: np.ndarray  # int64 pair: words per child and per value; see `weight_form`
     dense: np.ndarray  # float32, (dense columns, children) of each cluster in turn
     biases: np.ndarray  # float32, by node
     child_ptr: np.ndarray  # int64, start of the nodes of each cluster, and the end
@@ -54,24 +54,13 @@ class Weights:
 
     @cached_property
     def for_search(self) -> tuple[np.ndarray, ...]:
-        """The arguments of the kernel, in order; `pairs` both as integers and as floats."""
-        return (
-            self.row_ptr,
-            self.rows,
-            self.pairs,
-            self.pairs.view(np.float32),
-            self.full,
-            self.dense,
-            self.biases,
-            self.child_ptr,
-            self.level_ptr,
-        )
+        """The arguments of the kernel, in order."""
+        return tuple(self.arrays.values())
 
-    def times(self, factor: float) -> Weights:
-        """Multiply the weights of sparse features by `factor`."""
-        pairs = self.pairs.copy()
-        pairs.view(np.float32)[:, 1] *= np.float32(factor)  # pairs that hold a count have 0 there
-        return replace(self, pairs=pairs, full=np.float32(factor) * self.full)
+    @property
+    def features(self) -> int:
+        """The number of sparse features."""
+        return len(self.starts) - 1
 
     @cached_property
     def largest(self) -> int:
@@ -85,21 +74,21 @@ class Weights:
         return np.repeat(np.arange(sizes.size) - 1, sizes)
 
 
+def weight_form(weight_type: str, largest: int) -> np.ndarray:
+    """Return the `form` of weights of a type, float32 or bfloat16; `largest` is that of `Weights`."""
+    return np.array([1 if largest <= 1 << 16 else 2, 1 if weight_type == "bfloat16" else 2])
+
+
 def with_share(
-    clusters: list[ClusterWeights], tree: Tree, other: LabelWeights, share: float
-) -> list[ClusterWeights]:
-    """Blend another score into the clusters of the labels: (1 - share)·own + share·other."""
-    own, ends = np.float32(1 - share), tree.child_ptr[-1]
-    weight, bias = np.float32(share) * other.weight, np.float32(share) * other.bias
-    labels = (tree.label_of[start:end] for start, end in zip(ends[:-1], ends[1:], strict=True))
-    return [
-        cluster._replace(
-            values=own * cluster.values,
-            dense=own * cluster.dense + weight[members].T,
-            biases=own * cluster.biases + bias[members],
-        )
-        for cluster, members in zip(clusters, labels, strict=True)
-    ]
+    cluster: ClusterWeights, labels: np.ndarray, other: LabelWeights, share: float
+) -> ClusterWeights:
+    """Blend another score into a cluster of these labels: (1 - share)·own + share·other."""
+    own = np.float32(1 - share)
+    return cluster._replace(
+        values=own * cluster.values,
+        dense=own * cluster.dense + np.float32(share) * other.weight[labels].T,
+        biases=own * cluster.biases + np.float32(share) * other.bias[labels],
+    )
 
 
 def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
@@ -124,54 +113,3 @@ def merge_blocks(parts: list[ClusterWeights]) -> ClusterWeights:
         dense=np.concatenate([part.dense for part in parts], axis=1),
         biases=np.concatenate([part.biases for part in parts]),
     )
-
-
-def assemble(clusters: list[ClusterWeights], tree: Tree, features: int, threads: int) -> Weights:
-    """Lay out the clusters of the first levels, in order, for beam search."""
-    counts = np.bincount(np.concatenate([cluster.features for cluster in clusters]), minlength=features)
-    row_ptr = np.append(0, np.cumsum(counts))
-    rows, pair_count, vector_count = row_layout(clusters, row_ptr)
-    weights = Weights(
-        row_ptr,
-        rows,
-        pairs=np.zeros((pair_count, 2), np.int32),
-        full=np.zeros((vector_count, WIDTH), np.float32),
-        dense=np.concatenate([cluster.dense.ravel() for cluster in clusters]),
-        biases=np.concatenate([cluster.biases for cluster in clusters]),
-        child_ptr=np.append(0, np.cumsum([cluster.biases.size for cluster in clusters])),
-        level_ptr=np.append(0, np.cumsum([level.size - 1 for level in tree.child_ptr])),
-    )
-    cursor = row_ptr[:-1].copy()  # next position in the row of each feature
-    pair_values = weights.pairs.view(np.float32)
-
-    def place(span: tuple[int, int], _: np.ndarray) -> None:
-        for cluster in clusters:
-            placing.place_values(
-                *cluster[:4],
-                *span,
-                weights.rows,
-                cursor,
-                weights.pairs,
-                pair_values,
-                weights.full,
-            )
-
-    parallel.run(place, parallel.ranges(features, threads), threads)
-    return weights
-
-
-def row_layout(clusters: list[ClusterWeights], row_ptr: np.ndarray) -> tuple[np.ndarray, int, int]:
-    """Return the `rows` of `Weights`, and the number of pairs and of full vectors."""
-    rows = np.empty((int(row_ptr[-1]), 2), np.int32)
-    sizes = np.empty(len(rows), np.int64)
-    cursor = row_ptr[:-1].copy()
-    for number, (features, ends, _, _, _, biases) in enumerate(clusters):
-        placing.place_cluster(features, ends, number, biases.size, cursor, rows, sizes)
-    pair_ptr = np.append(0, np.cumsum(np.where(sizes < 0, 0, sizes + 1)))
-    full_ptr = np.append(0, np.cumsum(np.maximum(-sizes, 0)))
-    if max(pair_ptr[-1], full_ptr[-1]) > np.iinfo(np.int32).max:
-        raise TreetopError(
-            "the model has more than two billion weights: raise prune_below or set max_weights"
-        )
-    rows[:, 1] = np.where(sizes < 0, -1 - full_ptr[:-1], pair_ptr[:-1])
-    return rows, int(pair_ptr[-1]), int(full_ptr[-1])

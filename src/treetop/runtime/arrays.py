@@ -35,6 +35,8 @@ DTYPES = {
 }
 # Bytes. Ours have a hundred per array.
 LONGEST_HEADER = 4 << 20
+# Bytes that are written at a time.
+BLOCK = 32 << 20
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 
@@ -67,8 +69,21 @@ def write_tensors(
     file.write(len(text).to_bytes(8, "little"))
     file.write(text)
     for _, values in ordered:
+        content = np.ascontiguousarray(values).reshape(-1).view(np.uint8)
         # Not `tofile`, whose errors do not say that the disk is full.
-        file.write(np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
+        for start in range(0, content.size, BLOCK):
+            file.write(content[start : start + BLOCK].data)
+            forget(values)
+
+
+def forget(array: np.ndarray) -> None:
+    """Give back the memory of an array that is mapped from a file; it is read again when it is used."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    owner = base.obj if isinstance(base, memoryview) else base
+    if isinstance(owner, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):  # not on Windows
+        owner.madvise(mmap.MADV_DONTNEED)
 
 
 def read_arrays(path: Path) -> Arrays:

@@ -7,6 +7,7 @@ from typing import Any
 
 from treetop.errors import TreetopError
 from treetop.fields import check_fields, documented, documented_fields, parameters_section
+from treetop.runtime.memory import parse_size
 from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import Reporter
 
@@ -66,6 +67,12 @@ class Runtime:
         "Show the progress of training: in a notebook, on a terminal, or as lines of text.",
         at_least=0,
     )
+    memory: str | None = documented(
+        None,
+        "Maximum memory of training, such as 8GB: with fewer threads if necessary; what cannot be kept "
+        "is an error. null sets no limit.",
+        parse=parse_size,
+    )
     processes: int = documented(1, "Number of training processes; so far only 1.", at_least=1)
     cluster: str | None = documented(None, "Address of a cluster to train on; so far only null.")
     reporter: Reporter = field(default_factory=Reporter, compare=False)
@@ -84,6 +91,11 @@ class Runtime:
     def thread_count(self) -> int:
         """The number of threads to use, at least 1."""
         return thread_count(self.threads)
+
+    @property
+    def memory_bytes(self) -> int | None:
+        """The maximum memory of training in bytes, if there is one."""
+        return None if self.memory is None else parse_size(self.memory)
 
     def over(self, other: Runtime) -> Runtime:
         """Return `other` with the options of this runtime that differ from their defaults."""

@@ -41,6 +41,10 @@ LAMBDA = 0.35
 # With k labels per document and E[k²] / E[k]² of at least this, R̂ would underfit documents that have
 # many labels.
 UNEVEN = 4.0
+# With more labels than this, weights are stored in fewer bits, and the beam is wider. With even more,
+# rankers have a bias: weights are then fewer, and precision is higher.
+MANY_LABELS, WIDE_BEAM = 100_000, 20
+BIAS_LABELS = 250_000
 # Maximum number of children of a node of an automatic preliminary tree.
 FIRST_BRANCHING = 32
 # Ratio between the steps of one level and those of the level above, as in 300/400/600.
@@ -85,6 +89,19 @@ def with_costs(settings: Kind, Y: sp.csr_matrix, weights: np.ndarray | None) -> 
     return replace(settings, cost_sensitive=sensitive, lambda_=lambda_, alpha=alpha)
 
 
+def for_size(settings: Kind, labels: int) -> Kind:
+    """Resolve `weight_type`, `beam` and, if there are very many labels, `bias` by their number."""
+    many = labels > MANY_LABELS
+    weight_type, beam, bias = settings.weight_type, settings.beam, settings.bias
+    if weight_type == "auto":
+        weight_type = "bfloat16" if many else "float32"
+    if beam is None:
+        beam = WIDE_BEAM if many else RankerSettings.beam
+    if bias is None and labels > BIAS_LABELS:
+        bias = 1.0
+    return replace(settings, weight_type=weight_type, beam=beam, bias=bias)
+
+
 def is_flat(settings: LinearSettings, labels: int) -> bool:
     """Whether the tree over `labels` labels has no clusters."""
     if settings.tree == "auto" and labels <= settings.flat_labels:
@@ -102,13 +119,17 @@ def refined_sizes(settings: LinearSettings, labels: int) -> list[int] | None:
 
 
 def sizes_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
-    """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node."""
+    """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node.
+
+    With many labels, a first level of two nodes is left out: nearly every document reaches both.
+    """
     sizes: list[int] = []
     nodes = -(-labels // leaf)
     while nodes > 1:
         sizes.insert(0, nodes)
         nodes = -(-nodes // branching) if nodes > branching else 1
-    return sizes
+    wasted = labels > MANY_LABELS and len(sizes) > 1 and sizes[0] == 2
+    return sizes[1:] if wasted else sizes
 
 
 def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:

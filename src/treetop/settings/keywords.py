@@ -39,12 +39,14 @@ class LinearKeywords(TypedDict, total=False):
     tolerance: float
     prune_below: float
     max_weights: int | None
+    weight_type: str
     shortlist: str
-    beam: int | str
+    beam: int | str | None
     score_transform: str
     keep_documents: bool
     seed: int
     threads: int | None
+    memory: str | None
     verbose: bool | int
 
 

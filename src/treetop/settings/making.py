@@ -73,8 +73,8 @@ def runtime_of(options: tuple[tuple[str, type, Any], ...]) -> Runtime:
     return Runtime(**{name: value for name, _, value in options})
 
 
-LINEAR = Parameters(LinearSettings, ("threads", "verbose"))
-TRANSFORMER = Parameters(TransformerSettings, ("threads", "verbose", *ENCODER_OPTIONS))
+LINEAR = Parameters(LinearSettings, ("threads", "memory", "verbose"))
+TRANSFORMER = Parameters(TransformerSettings, ("threads", "memory", "verbose", *ENCODER_OPTIONS))
 PARAMETERS = {"xr-linear": LINEAR, "xr-transformer": TRANSFORMER}
 
 

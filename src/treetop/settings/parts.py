@@ -45,6 +45,7 @@ class RankerSettings:
     beam: int | str = 10
     score_transform: str = "auto"
     head_share: float = 0.0
+    weight_type: str = "float32"
 
     def at(self, level: int, depth: int) -> RankerSettings:
         """Return the settings of a level from 1 to `depth`, with a single value for each."""
@@ -78,4 +79,6 @@ class RankerSettings:
 
 RANKER = tuple(field.name for field in fields(RankerSettings))
 # The settings of the final rankers that the rankers between the levels of fine-tuning share.
-MATCHER = tuple(name for name in RANKER if name not in ("beam", "shortlist", "head_share"))
+MATCHER = tuple(
+    name for name in RANKER if name not in ("beam", "shortlist", "head_share", "weight_type")
+)

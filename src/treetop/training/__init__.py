@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         read_weights,
     )
     from treetop.training.learned import learned_model
+    from treetop.training.memory import report_peak
     from treetop.training.run import check_run
     from treetop.training.stages import Training
 
@@ -40,6 +41,7 @@ __all__ = [
     "read_feature_names",
     "read_labels",
     "read_weights",
+    "report_peak",
     "selected",
     "train_forest",
     "with_fallback",
@@ -50,6 +52,7 @@ _MODULES = {
     "forest": ("train_forest",),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
+    "memory": ("report_peak",),
     "run": ("check_run",),
     "stages": ("Training",),
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -11,8 +10,8 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
-from treetop.labels.pifa import pifa
-from treetop.labels.tree import Tree, balanced_tree, flat, free_tree, joined_tree
+from treetop.labels.pifa import aggregated, documents_of, most_values
+from treetop.labels.tree import Tree, Waves, balanced_tree, flat, free_tree, joined_tree
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime, parallel
@@ -20,6 +19,7 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.notation import LevelSizes, parse_tree
 from treetop.settings.schema import LinearSettings
+from treetop.training.memory import MOST_VALUES, UPPER_FEATURES, within_memory
 
 # Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
 # have too few blocks to keep more threads busy.
@@ -44,15 +44,19 @@ def train_forest(
     """
     if tree is None and auto.is_flat(settings, Y.shape[1]):
         tree = flat(Y.shape[1])
-    count, threads = settings.trees, runtime.thread_count
+    count = settings.trees
     if tree is not None:
         count = min(count, max(1, len(views)))  # further trees would be identical
+    runtime = within_memory(X, Y, settings, runtime, tree is None)
+    threads = runtime.thread_count
     kind = "model" if tree is not None and tree.depth == 1 else "tree"
     in_parallel = threads >= THREADS_PER_TREE * count
-    shared_Z = None
+    trees = [] if tree is None else [tree] * count
     if tree is None and not views:
         runtime.reporter.step("label tree")
-        shared_Z = label_features(X, Y, weights, settings, threads)
+        Z = label_features(X, Y, weights, settings, threads)
+        trees = [build_tree(Z, settings, settings.seed + number, threads) for number in range(count)]
+        del Z
 
     def train(number: int, _: np.ndarray) -> Ranker:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
@@ -60,13 +64,12 @@ def train_forest(
         title = f"{kind} {number + 1} of {count}, " if count > 1 else ""
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
-        own_tree, Z = tree, shared_Z
-        if own_tree is None:
-            if Z is None:
-                reporter.step(f"{title}label tree")
-                Z = label_features(seen, Y, weights, settings, own_threads)
-            own_tree = build_tree(Z, settings, seed, own_threads)
-        ranker = train_ranker(
+        if trees:
+            own_tree = trees[number]
+        else:
+            reporter.step(f"{title}label tree")
+            own_tree = tree_of(seen, Y, weights, settings, seed, own_threads)
+        return train_ranker(  # the weights are for the rows of `X`, not of `seen`
             seen,
             Y,
             own_tree,
@@ -76,35 +79,50 @@ def train_forest(
             report=reporter,
             weights=weights,
             head=head,
+            scale=1.0 if view is None else view.scale,
             title=title,
         )
-        if view is None:
-            return ranker
-        return replace(ranker, weights=ranker.weights.times(view.scale))  # rescaled for the rows of `X`
 
     if in_parallel:
         return parallel.run(train, range(count), count, runtime.reporter.step("rankers", count))
     return [train(number, np.zeros(1, np.uint8)) for number in range(count)]
 
 
+def tree_of(
+    X: Features,
+    Y: sp.csr_matrix,
+    weights: np.ndarray | None,
+    settings: LinearSettings,
+    seed: int,
+    threads: int,
+) -> Tree:
+    """Build a tree; Z is in memory no longer than that."""
+    return build_tree(label_features(X, Y, weights, settings, threads), settings, seed, threads)
+
+
 def label_features(
     X: Features, Y: sp.csr_matrix, weights: np.ndarray | None, settings: LinearSettings, threads: int
-) -> Features:
+) -> Features | Waves:
     """Compute Z, with the options that the settings choose."""
-    as_pecos = settings.label_features == "pifa-pecos"
-    return pifa(X, Y, threads, normalize_rows=as_pecos, largest=settings.tree_features, weights=weights)
+    members = documents_of(Y, settings.label_features == "pifa-pecos", weights)
+    largest = settings.tree_features
+    if most_values(X, members, largest) <= MOST_VALUES:
+        return aggregated(X, members, threads, largest)
+    few = UPPER_FEATURES if largest is None else min(UPPER_FEATURES, largest)
+    upper = aggregated(X, members, threads, few)
+    return Waves(upper, lambda labels: aggregated(X, members[labels], 1, largest))
 
 
-def build_tree(Z: Features, settings: LinearSettings, seed: int, threads: int) -> Tree:
+def build_tree(Z: Features | Waves, settings: LinearSettings, seed: int, threads: int) -> Tree:
     """Build the label tree that the settings describe, unless it is flat."""
-    sizes = auto.refined_sizes(settings, Z.rows)
+    sizes = auto.refined_sizes(settings, Z.upper.rows if isinstance(Z, Waves) else Z.rows)
     kmeans = KMeans(settings.tree_passes, seed, threads, settings.tree_features)
     if sizes is None:
         return free_tree(Z, settings.branching, settings.leaf, kmeans)
     return sized_tree(Z, sizes, parse_tree(settings.tree), kmeans)
 
 
-def sized_tree(Z: Features, sizes: list[int], written: LevelSizes, kmeans: KMeans) -> Tree:
+def sized_tree(Z: Features | Waves, sizes: list[int], written: LevelSizes, kmeans: KMeans) -> Tree:
     """Build a tree of these sizes K[1] … K[D-1], from top down or, as PECOS does, from bottom up."""
     if written.pecos is not None and sizes:
         return joined_tree(Z, sizes, written.pecos.nr_splits, kmeans)

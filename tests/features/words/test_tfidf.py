@@ -15,6 +15,7 @@ from treetop.errors import TreetopError
 from treetop.features.words import corpus, tfidf, tokens, unicode
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
+from treetop.runtime.spool import Shelf
 from treetop.settings.parts import Analyser
 
 TEXTS = [
@@ -175,7 +176,7 @@ def test_streams_spools_and_threads_do_not_change_the_features(monkeypatch):
     _, expected = fit_tfidf([analyser], TEXTS * 20, 1)
     monkeypatch.setattr(corpus, "BLOCK_BYTES_PER_THREAD", 100)
     monkeypatch.setattr(corpus, "SPOOL_BYTES", 500)
-    spool = corpus.Spool(100)
+    spool = corpus.Spool(Shelf(100))
     block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
     spool.append(block)
     spool.append(block)

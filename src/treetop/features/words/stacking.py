@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.features.hybrid import raw_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
+from treetop.runtime.spool import NewArray
 
 
 def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
@@ -43,3 +45,27 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
 
     parallel.over_ranges(work, ends.size - 1, threads)
     return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))
+
+
+def joined_blocks(blocks: list[list[sp.csr_matrix]], limit: int, threads: int) -> sp.csr_matrix:
+    """Blocks of rows, each in parts side by side, as one matrix. Empties the list.
+
+    A matrix of more than `limit` bytes is mapped from a file, so no block is in memory twice.
+    """
+    if len(blocks) == 1:
+        return side_by_side(blocks.pop(), threads)
+    sizes = [np.sum([np.diff(part.indptr) for part in parts], axis=0) for parts in blocks]
+    ends = np.append(0, np.cumsum(np.concatenate(sizes)))
+    starts = np.append(0, np.cumsum([own.sum() for own in sizes])).tolist()
+    columns = sum(part.shape[1] for part in blocks[0])
+    data = NewArray((int(ends[-1]),), np.float32, limit // 2)
+    indices = NewArray((int(ends[-1]),), np.int32, limit // 2)
+
+    def work(number: int, _: np.ndarray) -> None:
+        block = side_by_side(blocks[number], 1)
+        blocks[number] = []
+        data.write(starts[number], block.data)
+        indices.write(starts[number], block.indices)
+
+    parallel.run(work, range(len(blocks)), threads)
+    return raw_csr(data.finished(), indices.finished(), ends, (ends.size - 1, columns))

@@ -10,9 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.features.hybrid import raw_csr
+from treetop.features.words import corpus
 from treetop.features.words.corpus import Spool, read_corpus
 from treetop.features.words.grams import GramTable, build_table, choose, count_levels
-from treetop.features.words.stacking import side_by_side, stack
+from treetop.features.words.stacking import joined_blocks, side_by_side, stack
 from treetop.features.words.tokens import (
     Block,
     HashTable,
@@ -29,6 +31,7 @@ from treetop.kernels import text
 from treetop.runtime import parallel
 from treetop.runtime.arrays import part
 from treetop.runtime.checking import Column, check_arrays
+from treetop.runtime.spool import Shelf
 from treetop.settings.parts import Analyser
 
 TABLE = tuple(field.name for field in fields(GramTable))
@@ -144,11 +147,12 @@ def fit_analyser(
     analyser: Analyser,
     tokens: TokenTable,
     spool: Spool,
+    shelf: Shelf,
     *,
     documents: int,
     threads: int,
 ) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
-    """Learn the features of one analyzer; also returns the rows of the texts, in blocks."""
+    """Learn the features of one analyzer; also returns the rows of the texts, in blocks on `shelf`."""
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
     most = int(np.floor(as_count(analyser.max_df, documents)))
     shortest, longest = analyser.ngrams
@@ -162,8 +166,13 @@ def fit_analyser(
     fitted = FittedAnalyser(
         analyser, table, smooth_idf(frequencies, documents), spelling, *chain_names(names)
     )
-    rows = [fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks]
-    return fitted, rows
+    blocks = (fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks)
+    return fitted, [kept(rows, shelf) for rows in blocks]
+
+
+def kept(rows: sp.csr_matrix, shelf: Shelf) -> sp.csr_matrix:
+    """The same matrix; `shelf` keeps its values and their columns."""
+    return raw_csr(shelf.put(rows.data), shelf.put(rows.indices), rows.indptr, rows.shape)
 
 
 @dataclass(frozen=True)
@@ -238,20 +247,19 @@ def fit_tfidf(
     """Learn the features of analyzers; also returns the rows of the texts, which are read only once."""
     count = parallel.thread_count(threads)
     tfidf, blocks = fit_blocks(tuple(analysers), texts, count)
-    parts = [stack(rows, count) for rows in blocks]
-    del blocks
     parallel.give_back()
-    return tfidf, side_by_side(parts, count)
+    return tfidf, joined_blocks(blocks, corpus.SPOOL_BYTES, count)
 
 
 def fit_blocks(
     analysers: Sequence[Analyser], texts: Iterable[str], threads: int
 ) -> tuple[Tfidf, list[list[sp.csr_matrix]]]:
-    """`fit_tfidf` with the rows in blocks, by analyzer. Token ids are freed when it returns."""
+    """`fit_tfidf` with the rows in blocks of documents. Token ids are freed when it returns."""
     tables = [empty_table(analyser) for analyser in analysers]
     spools, documents = read_corpus(texts, tables, threads)
+    shelf = Shelf(corpus.SPOOL_BYTES)
     results = [
-        fit_analyser(analyser, table, spool, documents=documents, threads=threads)
+        fit_analyser(analyser, table, spool, shelf, documents=documents, threads=threads)
         for analyser, table, spool in zip(analysers, tables, spools, strict=True)
     ]
     tfidf = Tfidf(tuple(fitted for fitted, _ in results))
@@ -259,4 +267,4 @@ def fit_blocks(
         raise TreetopError(
             "no feature is left: the texts are empty or min_df and max_df exclude everything"
         )
-    return tfidf, [rows for _, rows in results]
+    return tfidf, [list(parts) for parts in zip(*(rows for _, rows in results), strict=True)]

@@ -170,7 +170,7 @@ class LinearSettings:
     bias: float | str | None = ranker(
         None,
         "Value of a constant feature that acts as the intercept; 0 disables it. By default, 1 for a "
-        "flat tree and 0 otherwise.",
+        "flat tree or for more than 250,000 labels, and 0 otherwise.",
         at_least=0,
         by_level=numbers_by_level("bias", float),
     )
@@ -195,6 +195,12 @@ class LinearSettings:
         "Maximum number of weights per label; the largest are kept. By default (null), no limit.",
         at_least=1,
     )
+    weight_type: str = ranker(
+        "auto",
+        "Type of the stored weights: float32, or bfloat16 with half as many bits. By default (auto), "
+        "bfloat16 for more than 100,000 labels.",
+        choices=("auto", "float32", "bfloat16"),
+    )
     shortlist: str = ranker(
         "true",
         "Where negative examples come from: true (siblings of the positive labels), beam (labels that "
@@ -202,10 +208,11 @@ class LinearSettings:
         choices=("true", "beam", "both"),
         by_level=names_by_level("shortlist"),
     )
-    beam: int | str = ranker(
-        10,
+    beam: int | str | None = ranker(
+        None,
         "Beam width of prediction: the number of nodes kept per level above the labels. A larger value "
-        "finds slightly more and takes longer; it can also be changed in predict.",
+        "finds slightly more and takes longer; it can also be changed in predict. By default, 10, or "
+        "20 for more than 100,000 labels.",
         at_least=1,
         by_level=numbers_by_level("beam", int),
     )
@@ -258,4 +265,7 @@ class LinearSettings:
 
     def ranker(self) -> RankerSettings:
         """Return the settings that concern the rankers."""
-        return RankerSettings(**{name: getattr(self, name) for name in RANKER if hasattr(self, name)})
+        values = {name: getattr(self, name) for name in RANKER if hasattr(self, name)}
+        if values["beam"] is None:
+            del values["beam"]
+        return RankerSettings(**values)
