@@ -171,8 +171,21 @@ def overload(found, part="overload"):
     peak = sorted(one["peak_per_second"] for one in rounds)[len(rounds) // 2]
     return (
         f"{measured['factor']} times as many requests as the server can answer ({peak:,.0f}/s{model})",
-        f"{100 * measured['share_of_peak']:.0f}% of the peak rate answered with labels",
+        f"{100 * measured['share_of_peak']:.0f}% of the peak rate answered with labels{sender(rounds)}",
     )
+
+
+def sender(rounds):
+    """What the program that sent the requests did, if it was recorded."""
+    if "unsent" not in rounds[0]:
+        return ""
+    shares = [one["generator_share_of_its_core"]["at_overload"] for one in rounds]
+    due = sum(one["good"] + one["refused"] + one["other"] + one["unsent"] for one in rounds)
+    unsent = sum(one["unsent"] for one in rounds) / due
+    waited = (
+        f", and {100 * unsent:.0f}% of the requests had to wait there until the end" if unsent else ""
+    )
+    return f"; the sender took {100 * max(shares):.0f}% of a core of its own{waited}"
 
 
 def explain(found):

@@ -100,6 +100,7 @@ def overload(given, bodies, cores):
                     "offered_per_second": len(answers) / given.seconds,
                     "good_per_second": in_time,
                     "share_of_peak": in_time / peak,
+                    "good": len(good),
                     "refused": len(refused),
                     "unsent": sent["unsent"],
                     "other": len(answers) - len(good) - len(refused) - sent["unsent"],

@@ -434,6 +434,26 @@ def test_a_connection_is_closed_when_it_is_idle_after_a_refusal(monkeypatch):
     talk_to(conversation)
 
 
+def test_a_connection_that_is_being_accepted_when_the_server_stops_is_closed():
+    async def main():
+        listener = socket.create_server(("127.0.0.1", 0))
+        config = uvicorn.Config(App(), http=guarded(OPTIONS), ws="none", lifespan="off")
+        config.load()
+        server = Server(config, listener, lambda: True)
+        server.lifespan = config.lifespan_class(config)
+        await server.startup()
+        (acceptor,) = server.servers
+        reader, writer = await asyncio.open_connection(*listener.getsockname())
+        acceptor.accept()
+        async with asyncio.timeout(20):
+            await server.shutdown()
+            assert await reader.read() == b""
+        writer.close()
+        listener.close()
+
+    run_async(main())
+
+
 class Broken:
     """A socket of a process that has too many open files."""
 

@@ -20,6 +20,8 @@ log = logging.getLogger("treetop.serve")
 MANY, FEW = 64, 8
 # After an error such as too many open files.
 PAUSE_SECONDS = 1.0
+# When the server stops, until connections that were accepted before must be ready to be closed.
+CONNECTING_SECONDS = 1.0
 
 
 class Acceptor:
@@ -73,7 +75,9 @@ class Acceptor:
             self.loop.remove_reader(self.listener)
 
     async def wait_closed(self) -> None:
-        """Return at once: nothing is left to close."""
+        """Wait until the connections that were accepted have their protocols; TLS may take longer."""
+        if self.connecting:
+            await asyncio.wait(self.connecting, timeout=CONNECTING_SECONDS)
 
 
 class Server(uvicorn.Server):
@@ -90,6 +94,13 @@ class Server(uvicorn.Server):
         await super().startup(sockets=[])
         acceptor = Acceptor(self.listener, self.protocol, self.config.ssl, self.is_open)
         self.servers.append(acceptor)  # type: ignore[arg-type]
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Answer the requests on all connections that were accepted, and stop."""
+        for acceptor in self.servers:
+            acceptor.close()
+            await acceptor.wait_closed()
+        await super().shutdown(sockets)
 
     def protocol(self) -> asyncio.Protocol:
         """The protocol of a new connection."""
