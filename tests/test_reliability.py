@@ -109,9 +109,9 @@ def test_the_table_contains_what_has_been_measured(renderer, tmp_path):
         "(2 threads) | 1.26 s (median of 5, at most 1.30 s) |",
         "| 4 times as many requests as the server can answer (700/s) | 91% of the peak rate "
         "answered with labels |",
-        "| 4 times as many requests as the server can answer (4,000/s, XRLinear) | 85% of the peak rate "
-        "answered with labels; the sender took 26% of a core of its own, and 25% of the requests had to "
-        "wait there until the end |",
+        "| 4 times as many requests as the server can answer (4,000/s, XRLinear) | 85% of the peak "
+        "rate answered with labels; the sender took 26% of a core of its own, and 25% of the requests "
+        "had to wait there until the end |",
         "| 10 reloads of models that crash or hang, under load | 0 of 3,000 requests lost |",
     ]
 
