@@ -93,9 +93,23 @@ class Load:
             data = connection.socket.recv(RECEIVED)
         except BlockingIOError:
             return False
-        except OSError:
+        except OSError as E:
             data = b""
+            import sys
+
+            print("RECV", E, connection.due is not None, file=sys.stderr)
         if not data:
+            import sys
+
+            print(
+                "EMPTY",
+                connection.due is not None and time.perf_counter() - connection.due,
+                len(connection.received),
+                connection.connecting,
+                len(connection.unsent),
+                time.perf_counter() - self.begun,
+                file=sys.stderr,
+            )
             self.close(connection)
             return False
         data = connection.received = connection.received + data

@@ -14,7 +14,7 @@ import uvicorn
 from tests.serve.conftest import run_async
 from tests.serve.test_server import listening
 from treetop.serve.accepting import Server
-from treetop.serve.admission import Admission
+from treetop.serve.admission import REFUSALS_PER_SECOND, Admission
 from treetop.serve.batching import Batcher, Caller
 from treetop.serve.errors import busy
 from treetop.serve.options import ServiceOptions
@@ -329,7 +329,7 @@ def test_surplus_requests_are_refused_a_few_at_a_time_and_admitted_if_there_is_r
         await until(lambda: door.admission.waiting)
         surplus = [await ask(str(number)) for number in range(5)]
         await until(lambda: len(door.admission.surplus) == 5)
-        door.admission.refuse_surplus(2 / 2500)
+        door.admission.refuse_surplus(2 / REFUSALS_PER_SECOND)
         assert [(await read_answer(reader))[0] for reader, _ in surplus[:2]] == [503, 503]
         assert len(door.admission.surplus) == 3
         assert door.admission.take_refused() == {"/v1/predict": 2}
@@ -439,7 +439,7 @@ def test_a_connection_that_is_being_accepted_when_the_server_stops_is_closed():
         listener = socket.create_server(("127.0.0.1", 0))
         config = uvicorn.Config(App(), http=guarded(OPTIONS), ws="none", lifespan="off")
         config.load()
-        server = Server(config, listener, lambda: True)
+        server = Server(config, listener, lambda: True, 2000)
         server.lifespan = config.lifespan_class(config)
         await server.startup()
         (acceptor,) = server.servers
@@ -469,7 +469,7 @@ def test_connections_are_accepted_many_at_a_time_and_after_errors(caplog):
         listener, opened = socket.create_server(("127.0.0.1", 0)), []
         config = uvicorn.Config(App(), http=guarded(OPTIONS), ws="none", lifespan="off")
         config.load()
-        server = Server(config, listener, lambda: True)
+        server = Server(config, listener, lambda: True, 2000)
         server.lifespan = config.lifespan_class(config)
         await server.startup()
         for _ in range(30):

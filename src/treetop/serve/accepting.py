@@ -16,8 +16,9 @@ from contextlib import suppress
 import uvicorn
 
 log = logging.getLogger("treetop.serve")
-# Connections accepted per turn of the event loop, and while requests wait.
-MANY, FEW = 64, 8
+# Connections accepted per turn of the event loop: in general, while requests wait, and while requests
+# wait and there are as many connections as there may be, so that those are refused.
+MANY, FEW, LEAST = 64, 8, 1
 # After an error such as too many open files.
 PAUSE_SECONDS = 1.0
 # When the server stops, until connections that were accepted before must be ready to be closed.
@@ -32,9 +33,9 @@ class Acceptor:
         listener: socket.socket,
         protocol: Callable[[], asyncio.Protocol],
         context: ssl.SSLContext | None,
-        is_open: Callable[[], bool],
+        at_once: Callable[[], int],
     ) -> None:
-        self.listener, self.protocol, self.context, self.is_open = listener, protocol, context, is_open
+        self.listener, self.protocol, self.context, self.at_once = listener, protocol, context, at_once
         self.loop = asyncio.get_running_loop()
         self.connecting: set[asyncio.Task[object]] = set()
         self.closed = False
@@ -48,7 +49,7 @@ class Acceptor:
 
     def accept(self) -> None:
         """Accept connections that have arrived."""
-        for _ in range(MANY if self.is_open() else FEW):
+        for _ in range(self.at_once()):
             try:
                 connection, _ = self.listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -84,16 +85,22 @@ class Server(uvicorn.Server):
     """uvicorn's server, with an `Acceptor` for its socket."""
 
     def __init__(
-        self, config: uvicorn.Config, listener: socket.socket, is_open: Callable[[], bool]
+        self, config: uvicorn.Config, listener: socket.socket, is_open: Callable[[], bool], most: int
     ) -> None:
         super().__init__(config)
-        self.listener, self.is_open = listener, is_open
+        self.listener, self.is_open, self.most = listener, is_open, most
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the application, and begin to accept connections."""
         await super().startup(sockets=[])
-        acceptor = Acceptor(self.listener, self.protocol, self.config.ssl, self.is_open)
+        acceptor = Acceptor(self.listener, self.protocol, self.config.ssl, self.at_once)
         self.servers.append(acceptor)  # type: ignore[arg-type]
+
+    def at_once(self) -> int:
+        """How many connections to accept now."""
+        if self.is_open():
+            return MANY
+        return FEW if len(self.server_state.connections) < self.most else LEAST
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Answer the requests on all connections that were accepted, and stop."""

@@ -23,7 +23,7 @@ BATCHES_INSIDE = 2
 # Weight of the latest interval in the moving average of the seconds between two admissions.
 LATEST_WEIGHT = 0.02
 # Requests refused per second and worker, which takes some percent of its time; and how often some are.
-REFUSALS_PER_SECOND, TICK_SECONDS, LONGEST_TICK = 2500, 0.02, 0.2
+REFUSALS_PER_SECOND, TICK_SECONDS, LONGEST_TICK = 2000, 0.02, 0.2
 PREDICT = "/v1/predict"
 EXPLAIN = "/v1/explain"  # waits in the application: its labels take turns
 

@@ -234,7 +234,7 @@ def run_worker(
         )
         if options.access_log:
             logging.getLogger("uvicorn.access").setLevel(logging.INFO)
-        server = Server(config, own, lambda: worker.admission.is_open)
+        server = Server(config, own, lambda: worker.admission.is_open, options.connections)
         tasks = {asyncio.create_task(exit_with(parent, server))}
         tasks.add(asyncio.create_task(keep_beating(worker, beat)))
 
