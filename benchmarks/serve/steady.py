@@ -93,23 +93,9 @@ class Load:
             data = connection.socket.recv(RECEIVED)
         except BlockingIOError:
             return False
-        except OSError as E:
+        except OSError:
             data = b""
-            import sys
-
-            print("RECV", E, connection.due is not None, file=sys.stderr)
         if not data:
-            import sys
-
-            print(
-                "EMPTY",
-                connection.due is not None and time.perf_counter() - connection.due,
-                len(connection.received),
-                connection.connecting,
-                len(connection.unsent),
-                time.perf_counter() - self.begun,
-                file=sys.stderr,
-            )
             self.close(connection)
             return False
         data = connection.received = connection.received + data
