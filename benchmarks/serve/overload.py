@@ -103,6 +103,7 @@ def overload(given, bodies, cores):
                     "good": len(good),
                     "refused": len(refused),
                     "unsent": sent["unsent"],
+                    "failures": sent["failures"],
                     "other": len(answers) - len(good) - len(refused) - sent["unsent"],
                     "generator_share_of_its_core": {
                         "at_peak": most["processor_seconds"] / given.seconds,

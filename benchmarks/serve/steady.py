@@ -9,9 +9,9 @@ before has been answered.
 
 Prints `answers`, each of them a status (0: none), seconds since the request was due, and when it came,
 in seconds since the beginning (`begun`, by the clock of the machine); `unsent`, the requests for which
-no connection was free; and `processor_seconds` of this program until the last request was due.
-It uses epoll and bytes that are made in advance, because it takes processor time from the server that
-it measures, unless they have cores of their own.
+no connection was free; `failures`, the errors of connections; and `processor_seconds` of this program
+until the last request was due. It uses epoll and bytes that are made in advance, because it takes
+processor time from the server that it measures, unless they have cores of their own.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import json
 import select
 import socket
 import time
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 
 MAX_CONNECTIONS = 4000
@@ -50,7 +50,7 @@ class Load:
         self.requests = [
             f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body for body in bodies
         ]
-        self.number, self.answers = 0, []
+        self.number, self.answers, self.failures = 0, [], Counter()
         self.poll, self.open, self.idle = select.epoll(), {}, deque()
         self.waiting = deque()  # when the requests were due that no connection is free for
 
@@ -78,7 +78,8 @@ class Load:
                 rest = rest[connection.socket.send(rest) :]
             except BlockingIOError:
                 pass
-            except OSError:
+            except OSError as error:
+                self.failures[str(error.strerror)] += 1
                 self.close(connection)
                 return
         if rest:
@@ -93,8 +94,9 @@ class Load:
             data = connection.socket.recv(RECEIVED)
         except BlockingIOError:
             return False
-        except OSError:
+        except OSError as error:
             data = b""
+            self.failures[str(error.strerror)] += 1
         if not data:
             self.close(connection)
             return False
@@ -165,6 +167,7 @@ class Load:
         return {
             "answers": self.answers,
             "unsent": unsent,
+            "failures": self.failures,
             "begun": begun,
             "processor_seconds": worked,
         }
