@@ -18,6 +18,9 @@ from tests.processes import end, running_children, start
 from tests.tiny import BRIEF, documents, save_encoder
 from treetop import XRTransformer
 from treetop.data.dataset import Dataset
+from treetop.kernels import Kernel
+
+Kernel.checks_every_call = True  # that arguments have the types that it was compiled for
 
 # The first example of a test may compile a kernel.
 settings.register_profile("treetop", deadline=None, max_examples=40, derandomize=True)

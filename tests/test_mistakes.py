@@ -230,6 +230,8 @@ train mydata -o new --encoder minilm
     treetop: --encoder is for --model xr-transformer: add that, or leave it out
 train mydata -o new --resume
     treetop: --resume is for xr-transformer: xr-linear trains in one go: leave out --resume
+train mydata -o new --processes 2
+    treetop: --processes is for xr-transformer: xr-linear uses the threads of one process: leave out --processes
 train mydata -o new --ensemble
     treetop: --ensemble takes the members from a preset: give --preset or --member
 train mydata -o new --ensemble --preset eurlex-4k --encoder minilm

@@ -137,9 +137,16 @@ class FittedMixin(SavingMixin):
         """
         model, place = self._fitted(), self._place(runtime, threads)
         check_limits(k, beam)
-        computed = model.features(self._documents(X, features), place)
         if candidates is not None and hasattr(candidates, "format"):
             check_indices(candidates, "candidates")
+        documents = self._documents(X, features)
+        if place.cluster is not None:
+            from treetop.model.remote import scores_on_cluster  # on use, as in `explain`
+
+            return scores_on_cluster(
+                model, documents, k, place, beam=beam, allow=allow, candidates=candidates
+            )
+        computed = model.features(documents, place)
         return model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
 
     @overload

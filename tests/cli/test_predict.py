@@ -297,3 +297,30 @@ def test_standard_input_in_other_encodings(run, monkeypatch, encoding):
 def test_what_predict_does_not_read_is_not_reported_as_missing(run):
     _, _, err = run("predict model seen.csv")
     assert "csv (texts in 'text', columns separated by ',')" in err
+
+
+def test_members_of_an_ensemble_are_put_aside_while_others_are_trained(run, place):
+    """Each is as trained alone, and nothing is left beside the ensemble."""
+    before = set(os.listdir(place))
+    command = "train seen.csv -o aside --member seed=3 --member ngrams=char:2-3 --hold-out 0.3"
+    code, _, err = run(command)
+    assert code == 0, err
+    assert set(os.listdir(place)) - before == {"aside"}
+    assert "member 2 of 2" in err
+    texts, labels = [text for text, _ in DOCS], [line.split(";") for _, line in DOCS]
+    for number, settings in enumerate(({"seed": 3}, {"ngrams": "char:2-3"})):
+        XRLinear(**settings).fit(texts, labels).save(place / "alone")
+        for name in ("ranker.safetensors", "tree.safetensors", "tfidf.safetensors"):
+            own = (place / "aside" / f"member-{number}" / name).read_bytes()
+            assert own == (place / "alone" / name).read_bytes()
+
+
+def test_training_reports_its_memory_or_says_that_it_does_not_fit(run, place):
+    code, _, err = run("train seen.csv -o modest --memory 40GB")
+    assert code == 0
+    assert "at most, of 40,000.0 MB" in err
+    code, _, err = run("train seen.csv -o small --memory 9MB")
+    assert code == 2
+    assert "memory is 9.0 MB" in err or "more than memory=9.0 MB" in err
+    assert not (place / "small").exists()
+    assert run("train seen.csv -o small --memory much")[2].count("size 'much' is not understood") == 1

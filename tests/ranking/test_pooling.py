@@ -103,6 +103,12 @@ def test_candidates_are_the_pool_themselves():
     candidates = sp.random(X.rows, LABELS, 0.2, "csr", np.float32, np.random.default_rng(1))
     found = best_of_trees(rankers, X, 5, 2, beam=1, candidates=candidates)
     assert_same(found, slow_best(rankers, X, 5, 1, "l3-hinge", candidates=candidates))
+    allowed = np.arange(0, LABELS, 3)
+    both = best_of_trees(rankers, X, 5, 2, 1, allowed, candidates)
+    mask = np.isin(np.arange(LABELS), allowed)
+    candidates = sp.csr_matrix(candidates.multiply(mask))
+    candidates.eliminate_zeros()
+    assert_same(both, slow_best(rankers, X, 5, 1, "l3-hinge", candidates=candidates))
 
 
 def test_allowed_labels_are_the_only_ones():

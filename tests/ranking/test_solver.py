@@ -222,3 +222,15 @@ def test_head_share_blends_two_scores(rng, clusters):
 
     expected = 0.75 * raw_scores(0.0) + 0.25 * (dense @ head.weight.T + head.bias)
     np.testing.assert_allclose(raw_scores(0.25), expected, atol=1e-4)
+
+
+def test_weights_beyond_the_cache_are_trained_as_those_within_it(rng):
+    """More columns than fit into a cache, most of them empty, change no bit."""
+    X, _, Y = random_problem(rng, 120, 50, 16)
+    used = np.sort(rng.permutation(20_000)[:50])
+    wide = sp.csr_matrix((X.data, used[X.indices], X.indptr), (X.shape[0], 20_000))
+    narrow_W, narrow_b = solve_flat(features(X), Y, EXACT)
+    wide_W, wide_b = solve_flat(features(wide), Y, EXACT)
+    np.testing.assert_array_equal(wide_W[used], narrow_W)
+    np.testing.assert_array_equal(wide_b, narrow_b)
+    assert np.count_nonzero(wide_W) == np.count_nonzero(narrow_W)

@@ -72,3 +72,14 @@ def test_a_shelf_keeps_arrays_in_memory_up_to_its_limit(rng):
         assert own.dtype == array.dtype
     in_memory = [own is array for array, own in zip(arrays, kept, strict=True)]
     assert in_memory == [True, True, True, False, True, False, False, False, True, True, True, True]
+
+
+def test_no_temporary_folder_at_all_is_an_error_that_says_what_to_do(monkeypatch):
+    def missing(*_, **__):
+        raise FileNotFoundError(errno.ENOENT, "No usable temporary directory found")
+
+    monkeypatch.setattr(spool.tempfile, "gettempdir", missing)
+    monkeypatch.setattr(spool.tempfile, "TemporaryFile", missing)
+    assert NewArray((3,), np.int32).finished().size == 3
+    with pytest.raises(TreetopError, match=r"written to any folder \(No usable .*: set TMPDIR"):
+        NewArray((3,), np.int32, limit=0)

@@ -145,8 +145,8 @@ def test_the_number_of_labels_decides_on_types_beam_and_bias():
         return settings.weight_type, settings.beam, settings.bias
 
     assert chosen(100_000) == ("float32", 10, None)
-    assert chosen(100_001) == ("bfloat16", 20, None)
-    assert chosen(auto.BIAS_LABELS + 1) == ("bfloat16", 20, 1.0)
+    assert chosen(100_001) == ("bfloat16", 10, None)
+    assert chosen(250_001) == ("bfloat16", 20, 1.0)
     given = {"weight_type": "float32", "beam": 5, "bias": 0.0}
     assert chosen(10**6, **given) == ("float32", 5, 0.0)
 

@@ -83,10 +83,10 @@ def test_out_of_memory_and_other_errors_are_not_retried(fallback):
 def test_out_of_memory_splits_batches_with_a_note_and_the_same_gradients(encoder, monkeypatch):
     real = Objective.add_gradients
 
-    def tight(self, batch, documents):
+    def tight(self, batch, documents, factor=1.0):
         if len(batch.rows) > 5:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return real(self, batch, documents)
+        return real(self, batch, documents, factor)
 
     whole = treetop.XRTransformer(encoder=encoder, **BRIEF, dropout=0.0, precision="fp32")
     whole.fit(*documents())
@@ -151,7 +151,7 @@ def test_a_failing_gpu_is_an_error_or_falls_back_to_the_cpu(encoder, monkeypatch
 
 
 def test_persistent_lack_of_memory_is_explained_in_one_line(encoder, monkeypatch):
-    def full(self, batch, documents):
+    def full(self, batch, documents, factor):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
 
     monkeypatch.setattr(Objective, "add_gradients", full)

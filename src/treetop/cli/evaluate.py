@@ -23,6 +23,8 @@ from treetop.model import layout as store
 from treetop.model.card import card
 from treetop.model.predictor import Predictor
 from treetop.model.seen import hashes_of
+from treetop.runtime import Runtime
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.progress import Reporter
 
 AUTO = "auto"
@@ -49,15 +51,18 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
         of_training = seen_in_training(estimator.model_, split)
         if not options.allow_training_data:
             check_unseen(of_training, f"{options.data}, {name}", report)
-        result = evaluate_split(
-            estimator,
-            split,
-            dataset.label_names,
-            report=report,
-            propensity=propensity_for(options, estimator.model_, report),
-            threshold=options.threshold,
-            also=options.also,
-        )
+        runtime = Runtime(cluster=options.cluster, reporter=report)
+        with using_cluster(runtime):
+            result = evaluate_split(
+                estimator,
+                split,
+                dataset.label_names,
+                report=report,
+                runtime=runtime,
+                propensity=propensity_for(options, estimator.model_, report),
+                threshold=options.threshold,
+                also=options.also,
+            )
     if options.keep:
         where = f"{options.data.name}, {name}: {len(split):,} documents."
         if of_training:
@@ -111,6 +116,7 @@ def evaluate_split(
     k: tuple[int, ...] = (1, 3, 5, 10),
     report: Reporter | None = None,
     threshold: float | None = None,
+    runtime: Runtime | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Every metric of an estimator on a split; labels unknown to it count as missed.
@@ -120,10 +126,10 @@ def evaluate_split(
     labels, depth = split.named_labels(names), max(k)
     if split.excluded is not None:
         depth += int(np.diff(split.excluded.indptr).max(initial=0))
-    scores = predict_in_chunks(estimator, split, depth, report)
+    scores = predict_in_chunks(estimator, split, depth, report, runtime)
     while threshold is not None and is_cut_off(scores, depth, threshold):
         depth *= 4
-        scores = predict_in_chunks(estimator, split, depth, report)
+        scores = predict_in_chunks(estimator, split, depth, report, runtime)
     if split.excluded is not None:
         excluded = Split(None, None, None, split.excluded).named_labels(names)
         labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
@@ -142,15 +148,22 @@ def is_cut_off(scores: sp.csr_matrix, depth: int, threshold: float) -> bool:
 
 
 def predict_in_chunks(
-    estimator: FittedMixin, split: Split, k: int, report: Reporter | None
+    estimator: FittedMixin,
+    split: Split,
+    k: int,
+    report: Reporter | None,
+    runtime: Runtime | None = None,
 ) -> sp.csr_matrix:
     """Scores N x L of the documents of a split, with one step of progress per chunk."""
     documents: Any = split.documents
-    starts = range(0, max(len(split), 1), CHUNK_DOCUMENTS)
+    on_cluster = runtime is not None and runtime.cluster is not None
+    size = max(len(split), 1) if on_cluster else CHUNK_DOCUMENTS
+    starts = range(0, max(len(split), 1), size)
     advance = (report or Reporter()).step("predicting", len(starts))
     chunks = []
     for start in starts:
-        chunks.append(estimator.predict_scores(documents[start : start + CHUNK_DOCUMENTS], k))
+        chunk = documents[start : start + size]
+        chunks.append(estimator.predict_scores(chunk, k, runtime=runtime))
         advance()
     return chunks[0] if len(chunks) == 1 else sp.csr_matrix(sp.vstack(chunks, "csr"))
 

@@ -62,6 +62,20 @@ class TrainOptions(ReadOptions):
         section="Data",
         metavar="SPLIT",
     )
+    processes: int = documented(
+        1,
+        "Number of processes on this machine that fine-tune and encode together, such as one per GPU. "
+        "torchrun … -m treetop train starts them on several machines.",
+        section="Run",
+        at_least=1,
+    )
+    cluster: str | None = documented(
+        None,
+        "Train on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+        section="Run",
+    )
     memory: str | None = documented(
         None,
         "Maximum memory, such as 8GB: training uses fewer threads if necessary, and stops with an "
@@ -124,6 +138,12 @@ class PredictOptions(ReadOptions):
     beam: int | None = documented(
         None, "Nodes followed per level: more is slower and more accurate.", at_least=1
     )
+    cluster: str | None = documented(
+        None,
+        "Predict on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -168,6 +188,12 @@ class EvaluateOptions(ReadOptions):
         (), "Also compute a metric that is computed on request only: PSP_raw.", metavar="METRIC"
     )
     threshold: float | None = documented(None, "Also report F1 of all labels that score at least this.")
+    cluster: str | None = documented(
+        None,
+        "Predict on a Ray cluster: its address, auto for the one of this machine, or local to start "
+        "Ray here.",
+        metavar="auto|ADDRESS|local",
+    )
     keep: bool = documented(False, "Save the metrics in the model's config.json and card.")
     allow_training_data: bool = documented(
         False, "Evaluate on documents that the model was trained on too."

@@ -18,10 +18,14 @@ from treetop.cli.paths import check_model, check_readable
 from treetop.data.compression import compressed, is_compressed
 from treetop.features.given import TextsWithFeatures, parts_of
 from treetop.features.words.tokens import blocks_of_text
+from treetop.runtime import Runtime
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.files import STDOUT, replacing_file
 
 # Predictions are computed and written in blocks of about this many characters, or this many rows.
 BLOCK_CHARACTERS, BLOCK_ROWS = 1 << 20, 4096
+# So many of them at once on a cluster, which divides them again.
+BLOCKS_AT_ONCE = 64
 TEXT = "text"  # the column of lines in CSV
 
 
@@ -37,15 +41,21 @@ def predict_file(options: PredictOptions, console: Console) -> None:
     with shown.progress() as report:
         report.step("loading model")
         estimator = treetop.load(str(options.model))
+        runtime = Runtime(cluster=options.cluster, reporter=report)
         incoming = read_incoming(options.file, options, options.split, estimator.model_, report)
         header, line = line_maker(options, incoming, estimator.classes_)
         advance = report.step("predicting", block_count(incoming))
         count = 0
-        with writing_text(output) as out:
+        scale = 1 if options.cluster is None else BLOCKS_AT_ONCE
+        with using_cluster(runtime), writing_text(output) as out:
             out.write(header)
-            for block, records in blocks_to_label(incoming, bool(header)):
+            for block, records in blocks_to_label(incoming, bool(header), scale):
                 predictions = estimator.predict(
-                    block, options.k, threshold=options.threshold, beam=options.beam
+                    block,
+                    options.k,
+                    threshold=options.threshold,
+                    beam=options.beam,
+                    runtime=runtime,
                 )
                 for record, prediction in zip(records, predictions, strict=True):
                     out.write(line(record, prediction))
@@ -83,16 +93,21 @@ def block_count(incoming: Incoming) -> int | None:
     return incoming.size // (BLOCK_ROWS if is_rows(incoming.documents) else BLOCK_CHARACTERS) + 1
 
 
-def blocks_to_label(incoming: Incoming, with_text: bool) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
-    """Yield blocks of documents with their columns; a line is its only column, on request."""
+def blocks_to_label(
+    incoming: Incoming, with_text: bool, scale: int
+) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    """Yield blocks of documents with their columns; a line is its only column, on request.
+
+    `scale` is how many blocks are taken together.
+    """
     documents: Any = incoming.documents
     blocks: Iterable[Any]
     if is_rows(documents):
         count = documents.shape[0] if hasattr(documents, "shape") else len(documents)
-        starts = range(0, count, BLOCK_ROWS)
-        blocks = (documents[start : start + BLOCK_ROWS] for start in starts)
+        rows = scale * BLOCK_ROWS
+        blocks = (documents[start : start + rows] for start in range(0, count, rows))
     else:
-        blocks = blocks_of_text(documents, BLOCK_CHARACTERS)
+        blocks = blocks_of_text(documents, scale * BLOCK_CHARACTERS)
     done = 0
     for block in blocks:
         count = block.shape[0] if hasattr(block, "shape") else len(block)

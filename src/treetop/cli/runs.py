@@ -9,6 +9,7 @@ from treetop.cli.members import TRANSFORMER, Settings
 from treetop.cli.options import TrainOptions
 from treetop.data import Dataset
 from treetop.errors import TreetopError
+from treetop.runtime import Runtime
 from treetop.training.run import is_own
 
 
@@ -41,13 +42,15 @@ def discard_unstarted(runs: list[Path]) -> None:
 def run_options(
     options: TrainOptions, kind: str, dataset: Dataset, number: int, held_out: bool = False
 ) -> Settings:
-    """Arguments that only `XRTransformer.fit` takes: its run and the validation split."""
+    """Arguments of `fit` besides the data; only `XRTransformer` takes a run and a validation split."""
+    runtime = Runtime(processes=options.processes, cluster=options.cluster)
     if kind != TRANSFORMER:
-        return {}
+        return {"runtime": runtime}
     arguments: Settings = {
         "run": run_folder(options.output, number, held_out),
         "resume": options.resume,
         "overwrite": options.overwrite,
+        "runtime": runtime,
     }
     split = dataset.splits.get(options.validation)
     if split is not None and split.texts is not None and split.has_labels:

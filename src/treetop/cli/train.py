@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,22 +23,46 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
+from treetop.runtime.temporary import temporary_folder
 from treetop.training.run import FACTS, check_run
 
 
 def train_model(options: TrainOptions, console: Console | None = None) -> None:
-    """Train on the split `train` and save: one model, or an ensemble of several."""
-    console = console or Console()
+    """Train on the split `train` and save: one model, or an ensemble of several.
+
+    Of several processes that torchrun has started, only the first does; the others follow it.
+    """
     kind = model_kind(options)
     members, combine = variants(options, kind)
     if options.memory is not None:
         members = [{**settings, "memory": options.memory} for settings in members]
+    stall_minutes = members[0].get("stall_minutes", Runtime().stall_minutes)
+    with joined_by_torchrun(60 * float(stall_minutes)) as team:
+        if team.leads:
+            train_and_save(options, kind, members, combine, console or Console())
+        else:
+            from treetop.training.finetune.following import follow
+
+            follow(team)
+
+
+def train_and_save(
+    options: TrainOptions, kind: str, members: list[Settings], combine: str, console: Console
+) -> None:
+    """Train the members and save the model."""
     if options.resume and kind != TRANSFORMER:
         raise TreetopError(
             "--resume is for xr-transformer: xr-linear trains in one go: leave out --resume"
+        )
+    if options.processes > 1 and kind != TRANSFORMER:
+        raise TreetopError(
+            "--processes is for xr-transformer: xr-linear uses the threads of one process: leave out "
+            "--processes"
         )
     store.check_target(options.output)
     encoders = encoders_for_torch(kind, members)
@@ -105,15 +130,19 @@ def train_members(
             own = run_options(options, kind, part, number, held_out)
             estimator = fit(KINDS[kind](**settings), part, part.split("train"), report, **own)
             estimator.model_ = replace(estimator.model_, preset=preset_name(options.preset))
+            if folder is not None:
+                estimator = put_aside(estimator, folder / f"{number}{'-held-out' * held_out}")
             models.append(estimator)
         return models[0] if len(models) == 1 else Ensemble(models, combine)
 
-    metrics = None
-    if options.hold_out is not None:
-        metrics = held_out_metrics(dataset, options.hold_out, partial(train, held_out=True), report)
-    model = train(dataset)
-    report.step("saving")
-    model.save(options.output, metrics)
+    with temporary_folder(options.output) if len(members) > 1 else nullcontext() as folder:
+        metrics = None
+        if options.hold_out is not None:
+            held_out = partial(train, held_out=True)
+            metrics = held_out_metrics(dataset, options.hold_out, held_out, report)
+        model = train(dataset)
+        report.step("saving")
+        model.save(options.output, metrics)
     test = dataset.splits.get("test")
     return {
         "output": str(options.output),
@@ -126,6 +155,12 @@ def train_members(
         "test": test is not None and test.has_labels,
         **({} if metrics is None else {"held_out": metrics}),
     }
+
+
+def put_aside(estimator: XRLinear | XRTransformer, folder: Path) -> Any:
+    """The same estimator with its model in a folder, not in memory: one member is trained at a time."""
+    estimator.save(folder)
+    return treetop.load(folder, runtime=estimator._own_runtime())
 
 
 def print_summary(options: TrainOptions, summary: Settings, console: Console) -> None:

@@ -27,6 +27,7 @@ from treetop.labels.tree import Tree
 from treetop.model.model import Model
 from treetop.model.seen import Watched, hashes_of_rows
 from treetop.runtime import Runtime
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
@@ -148,6 +149,7 @@ class XRLinear(Learner):
         with (
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
             memory_limit(place.memory_bytes),
+            using_cluster(place),
         ):
             Y, classes = training.read_labels(y, label_names)
             weights = training.read_weights(sample_weight, Y.shape[0])

@@ -21,6 +21,7 @@ from treetop.model.model import Model
 from treetop.model.seen import hashes_of
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
+from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.memory import memory_limit
 from treetop.runtime.notebook import reporting
 from treetop.runtime.progress import Reporter
@@ -168,11 +169,13 @@ class XRTransformer(Learner):
         with (
             data.open_run(run, resume, overwrite) as stages,
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
+            using_cluster(place),
             memory_limit(place.memory_bytes),
         ):
 
             def learn(place: Runtime) -> Model:
-                return self._learn(training.Training(settings, place, stages), data, asked)
+                with training.Training(settings, place, stages) as steps:
+                    return self._learn(steps, data, asked)
 
             warm_up(common_kernels(), place.threads, place.reporter)
             model = training.with_fallback(place, learn)

@@ -10,8 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.runtime.cluster import sent_once
 
 
+@sent_once
 @dataclass(frozen=True)
 class Features:
     """Rows of features in two halves, either of which may be empty (zero columns).

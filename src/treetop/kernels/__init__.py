@@ -1,7 +1,8 @@
 """Numba functions over arrays: no classes, no input or output, no Python objects.
 
-A kernel is compiled for one explicit signature, on its first call, and kept in numba's cache on
-disk. It runs without the interpreter lock, so threads are ordinary Python threads.
+A kernel is compiled for one explicit signature, on its first call, and kept on disk, from where
+other processes load it without numba. It runs without the interpreter lock, so threads are ordinary
+Python threads.
 """
 
 from __future__ import annotations
@@ -11,56 +12,62 @@ import pkgutil
 import sys
 import threading
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
-from numba import njit, types
-
-from treetop.kernels.cache import cache_of
+from treetop.kernels import cache
+from treetop.kernels.helpers import Helper, Intrinsic, helper, maker
+from treetop.kernels.machine_code import loader
+from treetop.kernels.signatures import (
+    Signature,
+    array,
+    boolean,
+    const,
+    csr,
+    f4,
+    f8,
+    hybrid,
+    i4,
+    i8,
+    table,
+    u1,
+    u2,
+    u4,
+    u8,
+    void,
+)
 from treetop.kernels.warming import warm_up
 
-f4 = types.float32
-f8 = types.float64
-i4 = types.int32
-i8 = types.int64
-u1 = types.uint8
-u2 = types.uint16
-u4 = types.uint32
-u8 = types.uint64
-boolean = types.boolean
-void = types.void
-
+__all__ = [
+    "PREDICTION",
+    "TRAINING",
+    "Helper",
+    "Intrinsic",
+    "Kernel",
+    "all_kernels",
+    "array",
+    "boolean",
+    "common_kernels",
+    "const",
+    "csr",
+    "f4",
+    "f8",
+    "helper",
+    "hybrid",
+    "i4",
+    "i8",
+    "kernel",
+    "maker",
+    "table",
+    "u1",
+    "u2",
+    "u4",
+    "u8",
+    "void",
+]
 PREDICTION, TRAINING = "prediction", "training"
+COMPILER = ("compiling", "intrinsics")  # modules that import numba
 _registry: list[Kernel] = []
 _compiling = threading.RLock()
-
-# A function that kernels call. Without numba's reference counts, which cost an atomic instruction
-# for every array at every call; such a function may therefore not make arrays. One that does is a
-# `maker`. Neither can be called from Python: that would need wrappers, which take long to compile.
-helper = njit(
-    nogil=True,
-    error_model="numpy",
-    forceinline=True,
-    _nrt=False,
-    no_cfunc_wrapper=True,
-    no_cpython_wrapper=True,
-)
-maker = njit(nogil=True, error_model="numpy", no_cfunc_wrapper=True, no_cpython_wrapper=True)
-
-
-def array(dtype: Any, dimensions: int = 1) -> Any:
-    """Numba type of a contiguous array that the kernel writes to."""
-    return types.Array(dtype, dimensions, "C")
-
-
-def const(dtype: Any, dimensions: int = 1) -> Any:
-    """Numba type of a contiguous array that is only read, so that memory-mapped ones fit too."""
-    return types.Array(dtype, dimensions, "C", readonly=True)
-
-
-csr = (const(i8), const(i4), const(f4))  # sparse rows: pointers, columns, values
-hybrid = (*csr, const(f4, 2))  # rows of both halves, as `Features.arrays` has them
-table = (const(u8), const(i4))  # hash table: keys, values
 
 
 class Kernel:
@@ -70,64 +77,74 @@ class Kernel:
     turns out not to be in the cache on disk.
     """
 
-    def __init__(self, function: Callable[..., Any], signature: Any, use: str | None) -> None:
+    # Arguments are checked at the first call in a process; in tests, at every call.
+    checks_every_call = False
+
+    def __init__(self, function: Callable[..., Any], signature: Signature, use: str | None) -> None:
         self.function, self.signature, self.use = function, signature, use
         self.name = f"{function.__module__}.{function.__qualname__}"
-        self.ready = False
+        self.run: Callable[..., Any] | None = None
+        self.trusts_callers = False
 
-    @cached_property
-    def dispatcher(self) -> Any:
-        """The function as numba sees it."""
-        options = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
-        dispatcher = njit(**options)(self.function)
-        dispatcher._cache = cache_of(self.function)
-        return dispatcher
+    @property
+    def ready(self) -> bool:
+        """Whether it can run without being compiled or loaded."""
+        return self.run is not None
 
     @property
     def on_disk(self) -> bool:
         """Whether compiling only means loading."""
-        return self.dispatcher._cache.holds(self.signature, self.dispatcher.targetctx)
+        return cache.read(self.name) is not None
 
     @property
     def is_kept(self) -> bool:
         """Whether the cache on disk keeps what is compiled."""
-        return self.dispatcher._cache.is_writable
+        return cache.has_writable_folder()
 
     @property
     def size(self) -> int:
         """Bytes of bytecode with that of the helpers it calls, which tells how long it compiles."""
         return code_size(self.function)
 
+    def load(self) -> bool:
+        """Get ready from the cache; whether it was there."""
+        if not self.ready and (code := cache.read(self.name)) and (loads := loader()):
+            self.run = loads.load(code, self.function)
+        return self.ready
+
     def compile(self) -> None:
         """Compile, or load from the cache."""
         with _compiling:
-            if not self.ready:
-                self.dispatcher.compile(self.signature)
-                self.dispatcher.disable_compile()
-                self.ready = True
+            if not self.load():
+                from treetop.kernels.compiling import compiled
+
+                code, self.run = compiled(self.function, self.signature)
+                cache.write(self.name, code)
 
     def compile_with_its_like(self) -> None:
         """Compile all kernels of this use."""
         with _compiling:
-            if not self.ready and not self.on_disk and self.use:
+            if not self.load() and self.use:
                 warm_up([other for other in _registry if other.use == self.use])
             self.compile()
 
     def __call__(self, *arguments: Any) -> Any:
         """Run, after compilation if this is the first call."""
-        if not self.ready:
+        if not self.trusts_callers:
+            self.signature.check(self.name, arguments)
             self.compile_with_its_like()
-        return self.dispatcher(*arguments)
+            self.trusts_callers = not self.checks_every_call
+        return self.run(*arguments)  # type: ignore[misc]
 
 
 def code_size(function: Callable[..., Any]) -> int:
     """Bytes of bytecode of a function and of the helpers it calls, each as often as it is named."""
     called = [function.__globals__.get(name) for name in function.__code__.co_names]
-    helpers = [code_size(value.py_func) for value in called if hasattr(value, "py_func")]
+    helpers = [code_size(value.function) for value in called if isinstance(value, Helper)]
     return len(function.__code__.co_code) + sum(helpers)
 
 
-def kernel(signature: Any, use: str | None = TRAINING) -> Callable[[Callable[..., Any]], Kernel]:
+def kernel(signature: Signature, use: str | None = TRAINING) -> Callable[[Callable[..., Any]], Kernel]:
     """Decorator: compile the function for `signature` on its first call.
 
     `use` says with which others: those that prediction needs, or those that training needs too;
@@ -144,8 +161,9 @@ def kernel(signature: Any, use: str | None = TRAINING) -> Callable[[Callable[...
 
 def all_kernels() -> list[Kernel]:
     """Every kernel of the package."""
-    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
-        importlib.import_module(module.name)
+    for module in pkgutil.iter_modules(__path__):
+        if module.name not in COMPILER:
+            importlib.import_module(f"{__name__}.{module.name}")
     return list(_registry)
 
 

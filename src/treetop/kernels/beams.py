@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.kernels import helper, maker
+from treetop.kernels.arrays import empty, full
 
 
 class Beam(NamedTuple):
@@ -34,20 +35,20 @@ def new_beam(width, widest, stride, clusters, longest):
     """
     room = longest * width + 1
     return Beam(
-        np.empty(widest, np.int64),
-        np.empty(widest, np.float32),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.float32),
-        np.empty(widest, np.int64),
-        np.empty(widest, np.int64),
-        np.zeros(width * stride, np.float32),
-        np.full(clusters, -1, np.int32),
-        np.empty(longest, np.uint64),
-        np.empty(longest, np.uint64),
-        np.empty(longest, np.int64),
-        np.empty(room, np.int32),
-        np.empty(room, np.int64),
-        np.empty(room, np.float32),
+        empty(widest, np.int64),
+        empty(widest, np.float32),
+        empty(widest, np.int64),
+        empty(widest, np.float32),
+        empty(widest, np.int64),
+        empty(widest, np.int64),
+        full(width * stride, 0.0, np.float32),
+        full(clusters, -1, np.int32),
+        empty(longest, np.uint64),
+        empty(longest, np.uint64),
+        empty(longest, np.int64),
+        empty(room, np.int32),
+        empty(room, np.int64),
+        empty(room, np.float32),
     )
 
 

@@ -8,6 +8,7 @@ per vector, and s changes only by the vectors that switch sides.
 import numpy as np
 
 from treetop.kernels import array, f4, helper, hybrid, i8, kernel, maker, u1, void
+from treetop.kernels.arrays import empty, full
 from treetop.kernels.sparse import nth_largest
 
 # A pass that moves fewer than one in this many members is the last one.
@@ -42,6 +43,13 @@ def clear_row(indptr, indices, row, vector):
 
 
 @helper
+def clear_dense(vector, columns):
+    """Set to zero what belongs to the dense half."""
+    for at in range(columns, vector.size):
+        vector[at] = 0.0
+
+
+@helper
 def next_random(state, limit):
     """Next random number below `limit`, and the next state (splitmix64)."""
     state += np.uint64(0x9E3779B97F4A7C15)
@@ -55,8 +63,11 @@ def next_random(state, limit):
 @maker
 def cut(scores, members, left_size):
     """1 for the `left_size` members of highest score, ties to the lower number; else 0."""
-    bound = nth_largest(scores.copy(), scores.size, left_size - 1)
-    sides = np.zeros(members.size, np.uint8)
+    spare = empty(scores.size, np.float64)
+    for at in range(scores.size):
+        spare[at] = scores[at]
+    bound = nth_largest(spare, scores.size, left_size - 1)
+    sides = full(members.size, 0, np.uint8)
     room = left_size
     for at in range(scores.size):
         if scores[at] > bound:
@@ -83,7 +94,10 @@ def left_scores(left, whole, sides):
     squared_right = squared_whole - 2.0 * crossed + squared_left
     a = 1.0 / np.sqrt(max(squared_left, 1e-12))
     b = 1.0 / np.sqrt(max(squared_right, 1e-12))
-    return left * (a + b) - whole * b
+    scores = empty(left.size, np.float64)
+    for at in range(left.size):
+        scores[at] = left[at] * (a + b) - whole[at] * b
+    return scores
 
 
 @kernel(void(*hybrid, array(i8), i8, i8, i8, i8, array(f4), array(u1)))
@@ -97,7 +111,7 @@ def bisect(indptr, indices, data, dense, members, columns, left_size, passes, se
     state, first = next_random(np.uint64(seed), count)
     state, second = next_random(state, count - 1)
     second += second >= first
-    left, whole = np.empty(count, np.float64), np.empty(count, np.float64)
+    left, whole = empty(count, np.float64), empty(count, np.float64)
 
     add_row(indptr, indices, data, dense, members[first], 1.0, vector, columns)
     add_row(indptr, indices, data, dense, members[second], -1.0, vector, columns)
@@ -106,7 +120,7 @@ def bisect(indptr, indices, data, dense, members, columns, left_size, passes, se
     sides = cut(left, members, left_size)
     clear_row(indptr, indices, members[first], vector)
     clear_row(indptr, indices, members[second], vector)
-    vector[columns:] = 0.0
+    clear_dense(vector, columns)
 
     for at in range(count):
         add_row(indptr, indices, data, dense, members[at], 1.0, vector, columns)
@@ -134,8 +148,10 @@ def bisect(indptr, indices, data, dense, members, columns, left_size, passes, se
 
     for at in range(count):
         clear_row(indptr, indices, members[at], vector)
-    vector[columns:] = 0.0
-    before = members.copy()
+    clear_dense(vector, columns)
+    before = empty(count, np.int64)
+    for at in range(count):
+        before[at] = members[at]
     left_place, right_place = 0, left_size
     for at in range(count):
         if sides[at]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from treetop.kernels import array, const, f4, helper, hybrid, i4, i8, kernel, void
+from treetop.kernels.arrays import empty
 
 
 @helper
@@ -27,7 +28,7 @@ def assign(indptr, indices, data, dense, members, columns, centres, clusters, fi
 
     Returns how many changed their cluster. Ties go to the lower cluster.
     """
-    scores = np.empty(centres.shape[1], np.float32)
+    scores = empty(centres.shape[1], np.float32)
     changed = 0
     for position in range(first, last):
         row = members[position]

@@ -11,7 +11,7 @@ FINE, ROW_FALLS, WRONG_CLUSTER, WRONG_PLACE, WRONG_CHILD, NOT_FINITE = range(6)
 EXPONENT = np.int32(0x7F800000)
 
 
-@kernel(i8(const(i8), const(i4, 2), const(i4, 2), i8, const(i8), i8, i8, array(i8)), use=PREDICTION)
+@kernel(i8(const(i8), const(i4, 2), const(i4, 2), i8, const(i8), i8, i8, array(i8)), use=None)
 def follow_rows(row_ptr, rows, pairs, vectors, child_ptr, first, last, spans):
     """Check the rows of the features `first` to `last`: what is wrong, or FINE.
 

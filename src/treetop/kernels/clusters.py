@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.kernels import helper, maker
+from treetop.kernels.arrays import empty, full
 
 
 class ClusterDocuments(NamedTuple):
@@ -61,9 +62,9 @@ def gathered(indptr, indices, data, rows, numbers):
     size = 0
     for at in range(rows.size):
         size += indptr[rows[at] + 1] - indptr[rows[at]]
-    features = np.empty(min(size, numbers.size), np.int32)
-    own_ptr = np.zeros(rows.size + 1, np.int64)
-    own_indices, own_data = np.empty(size, np.int32), np.empty(size, np.float32)
+    features = empty(min(size, numbers.size), np.int32)
+    own_ptr = full(rows.size + 1, 0, np.int64)
+    own_indices, own_data = empty(size, np.int32), empty(size, np.float32)
     columns = gather(indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data)
     return columns, features, own_ptr, own_indices, own_data
 
@@ -104,10 +105,11 @@ def targets_of(
     """Make the targets of `children`, at most `width` of them: see `set_targets`."""
     first, last = children
     room = 1 + min(rows.size, positive_ptr[last] - positive_ptr[first])
-    slots = np.zeros(rows.size, np.int32)
-    signs = np.zeros((room, width), np.float32)  # 0 in lanes without a label: no step there
-    costs = np.full((room, width), negative_cost, np.float32)
-    signs[0, : last - first] = -1.0
+    slots = full(rows.size, 0, np.int32)
+    signs = full((room, width), 0.0, np.float32)  # 0 in lanes without a label: no step there
+    costs = full((room, width), negative_cost, np.float32)
+    for lane in range(last - first):
+        signs[0, lane] = -1.0
     set_targets(
         children, rows, positive_ptr, positive_rows, positive_costs, row_of, slots, signs, costs
     )

@@ -10,22 +10,41 @@ document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i what
 
 import numpy as np
 
-from treetop.kernels import array, const, csr, f4, f8, helper, hybrid, i4, i8, kernel, maker, types, u1
+from treetop.kernels import (
+    array,
+    boolean,
+    const,
+    csr,
+    f4,
+    f8,
+    helper,
+    hybrid,
+    i4,
+    i8,
+    kernel,
+    maker,
+    u1,
+)
+from treetop.kernels.arrays import empty, full
 from treetop.kernels.bisection import next_random
 from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
-from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, splat, store
+from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, prefetch, splat, store
 from treetop.kernels.losses import dual_step
 from treetop.kernels.pruning import prune
+from treetop.kernels.signatures import Tuple
 
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
 ROWS_BETWEEN_LOOKS = 4096
+# More weights than this do not fit into a core's cache: they are asked for a document ahead, and the
+# document's features, of which a cache line holds 16, a few documents ahead.
+CACHED, FEATURES_AHEAD, LINE = 1 << 17, 4, 16
 # The length of a tuple is part of its type: a function compiled for it knows the vectors' width.
 FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
 
 
 @helper
-def score(like, weights, indices, data, start, end, dense, dense_row, columns, bias, out):
+def score_lanes(like, weights, indices, data, start, end, dense, dense_row, columns, bias, out):
     """Out = Wᵀx of one document: four sums, so that one addition need not wait for the last."""
     first = splat(np.float32(0.0), like)
     second = third = fourth = first
@@ -55,7 +74,7 @@ def score(like, weights, indices, data, start, end, dense, dense_row, columns, b
 
 
 @helper
-def update(like, weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
+def update_lanes(like, weights, indices, data, start, end, dense, dense_row, columns, bias, delta):
     """W += x deltaᵀ."""
     step = lanes_at(delta, 0, like)
     for at in range(start, end):
@@ -68,27 +87,76 @@ def update(like, weights, indices, data, start, end, dense, dense_row, columns, 
 
 
 @helper
-def one_pass(like, documents, targets, order, settings, weights, beta, scores, delta, cancel):
+def span_of(documents, row):
+    """Where the features of a document of the cluster begin and end."""
+    source = row if documents.own else documents.rows[row]
+    return documents.indptr[source], documents.indptr[source + 1]
+
+
+@helper
+def prepare(documents, order, at, weights):
+    """Ask for what documents after `order[at]` need: weights of the next, and features of another.
+
+    The weights of a cluster with many features do not fit into a core's cache.
+    """
+    if at + FEATURES_AHEAD < order.size:
+        start, end = span_of(documents, order[at + FEATURES_AHEAD])
+        for place in range(start, end, LINE):
+            prefetch(documents.indices, place)
+            prefetch(documents.data, place)
+    if at + 1 < order.size:
+        start, end = span_of(documents, order[at + 1])
+        for place in range(start, end):
+            prefetch(weights, documents.indices[place])
+
+
+@helper
+def score(width, *document):
+    """Call `score_lanes` with vectors of this width. Only such innermost loops are compiled thrice."""
+    if width == 16:
+        score_lanes(SIXTEEN, *document)
+    elif width == 8:
+        score_lanes(EIGHT, *document)
+    else:
+        score_lanes(FOUR, *document)
+
+
+@helper
+def update(width, *document):
+    """Call `update_lanes` with vectors of this width."""
+    if width == 16:
+        update_lanes(SIXTEEN, *document)
+    elif width == 8:
+        update_lanes(EIGHT, *document)
+    else:
+        update_lanes(FOUR, *document)
+
+
+@helper
+def one_pass(width, documents, targets, order, settings, weights, beta, scores, delta, cancel):
     """Visit every document once; returns the largest gradient met."""
     columns, bias, loss, tolerance = settings
     largest = np.float32(0.0)
+    many = weights.size > CACHED
     for at in range(order.size):
         if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
             break
+        if many:
+            prepare(documents, order, at, weights)
         row = order[at]
         document = documents.rows[row]
-        source = row if documents.own else document
-        start, end = documents.indptr[source], documents.indptr[source + 1]
+        start, end = span_of(documents, row)
         indices, data, dense = documents.indices, documents.data, documents.dense
-        score(like, weights, indices, data, start, end, dense, document, columns, bias, scores)
+        score(width, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = documents.norms[document] + bias * bias
         slot, weight = targets.slots[row], documents.weights[document]
         step = dual_step(
             loss, scores, beta, row, targets.signs, targets.costs, slot, weight, norm, delta
         )
         if step > NEGLIGIBLE * tolerance:
-            store(beta, row, add(lanes_at(beta, row, like), lanes_at(delta, 0, like)))
-            update(like, weights, indices, data, start, end, dense, document, columns, bias, delta)
+            for lane in range(width):
+                beta[row, lane] += delta[0, lane]
+            update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
             largest = max(largest, step)
     return largest
 
@@ -103,17 +171,19 @@ def shuffle(order, state):
 
 
 @maker
-def descend(like, documents, targets, settings, passes, seed, weights, cancel):
+def descend(width, documents, targets, settings, passes, seed, weights, cancel):
     """Passes over the documents in random order until no label's step is above the tolerance."""
     rows, tolerance = documents.rows, settings[3]
-    beta = np.zeros((rows.size, len(like)), np.float32)
-    scores, delta = np.zeros((1, len(like)), np.float32), np.zeros((1, len(like)), np.float32)
-    order = np.arange(rows.size)
+    beta = full((rows.size, width), 0.0, np.float32)
+    scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
+    order = empty(rows.size, np.int64)
+    for at in range(rows.size):
+        order[at] = at
     state = np.uint64(seed)
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
-            like, documents, targets, order, settings, weights, beta, scores, delta, cancel
+            width, documents, targets, order, settings, weights, beta, scores, delta, cancel
         )
         if largest < tolerance or cancel[0]:
             break
@@ -123,8 +193,8 @@ def descend(like, documents, targets, settings, passes, seed, weights, cancel):
 def dense_and_bias(weights, columns, dense_columns, children, bias):
     """Weights of the dense half (columns x children) and the biases, from blocks of labels."""
     width = weights.shape[2]
-    dense_out = np.empty((dense_columns, children), np.float32)
-    bias_out = np.empty(children, np.float32)
+    dense_out = empty((dense_columns, children), np.float32)
+    bias_out = empty(children, np.float32)
     for child in range(children):
         block, lane = child // width, child % width
         bias_out[child] = bias * weights[block, columns + dense_columns, lane]
@@ -134,13 +204,13 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
 
 
 @kernel(
-    types.Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
+    Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
         i8,
         *hybrid,
         const(f4),
         const(f4),
         const(i8),
-        types.boolean,
+        boolean,
         i8,
         i8,
         *csr,
@@ -202,8 +272,10 @@ def train_cluster(
             indptr, indices, data, rows, numbers
         )
     else:
-        features = np.arange(numbers.size).astype(np.int32)
         columns = numbers.size
+        features = empty(columns, np.int32)
+        for feature in range(columns):
+            features[feature] = feature
         own_ptr, own_indices, own_data = indptr, indices, data
 
     documents = ClusterDocuments(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
@@ -213,7 +285,8 @@ def train_cluster(
     blocks = (children + width - 1) // width
     rank = columns + dense_columns + 1
     weights = room[: blocks * rank * width].reshape((blocks, rank, width))
-    weights[:] = 0.0
+    for at in range(weights.size):
+        room[at] = 0.0
     for block in range(blocks):
         first = first_child + block * width
         own = (first, min(first + width, last_child))
@@ -221,13 +294,7 @@ def train_cluster(
             own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
         state = seed + first
-        # Only the innermost loops are compiled once per width.
-        if width == 16:
-            descend(SIXTEEN, documents, targets, settings, passes, state, weights[block], cancel)
-        elif width == 8:
-            descend(EIGHT, documents, targets, settings, passes, state, weights[block], cancel)
-        else:
-            descend(FOUR, documents, targets, settings, passes, state, weights[block], cancel)
+        descend(width, documents, targets, settings, passes, state, weights[block], cancel)
 
     dense_out, bias_out = dense_and_bias(weights, columns, dense_columns, children, bias)
     kept = prune(weights, columns, features, threshold, most)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from treetop.kernels import array, const, f4, helper, i4, i8, kernel, void
+from treetop.kernels.arrays import empty
 from treetop.kernels.lanes import float_of
 from treetop.kernels.products import seek
 from treetop.kernels.weights import row_types
@@ -39,7 +40,7 @@ def read_row(mark, base, cells, form, count, children, values):
 def weights_of(starts, rows, cells, form, child_ptr, features, cluster, child, out):
     """Weight of each of `features` for `child` of `cluster`; 0 where there is none."""
     count = child_ptr[cluster + 1] - child_ptr[cluster]
-    children, values = np.empty(count + 1, np.int32), np.empty(count + 1, np.float32)
+    children, values = empty(count + 1, np.int32), empty(count + 1, np.float32)
     for number in range(features.size):
         out[number] = 0.0
         feature = features[number]
@@ -64,7 +65,7 @@ def list_weights(
 
     They are only counted if the arrays are empty. `largest` is the size of the largest cluster.
     """
-    own_children, own_values = np.empty(largest + 1, np.int32), np.empty(largest + 1, np.float32)
+    own_children, own_values = empty(largest + 1, np.int32), empty(largest + 1, np.float32)
     total = np.int64(0)
     for feature in range(first, last):
         for place in range(starts[feature, 0], starts[feature + 1, 0]):

@@ -7,6 +7,7 @@ documents only if the shorter one is, so each length looks only at what the one 
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i4, i8, kernel, table, u8, void
+from treetop.kernels.arrays import empty
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.text import find, mix
 
@@ -105,7 +106,7 @@ def frequent_pairs(
     """
     found = 0
     start = 0
-    distinct = np.empty(last_seen.size, np.int32)
+    distinct = empty(last_seen.size, np.int32)
     for group in range(ends.size):
         count = 0
         for place in range(start, ends[group]):
@@ -224,9 +225,9 @@ def count_features(
     for document in range(first, last):
         most = max(most, document_ends[document] - position)
         position = document_ends[document]
-    found = np.empty(most * longest, np.int32)
-    spare = np.empty(most * longest, np.int32)
-    histogram = np.empty(2048, np.int64)
+    found = empty(most * longest, np.int32)
+    spare = empty(most * longest, np.int32)
+    histogram = empty(2048, np.int64)
     written = 0
     position = start
     for document in range(first, last):
@@ -268,7 +269,7 @@ def count_features(
 def weigh(row_ends, features, counts, idf, sublinear):
     """Turn counts into tf-idf in place and scale each row to length 1."""
     # Nearly all counts are small, and a logarithm costs more than all else here.
-    logarithms = np.empty(256)
+    logarithms = empty(256, np.float64)
     for count in range(logarithms.size):
         logarithms[count] = 1.0 + np.log(np.float64(count))
     start = 0

@@ -1,241 +1,212 @@
 """The labels of several trees in one pool, each with its score in every tree.
 
 A tree lists the labels below its final beam. A label that only some of the trees list may still be the
-best: in the others its score is unknown, but at most the tree's bound. So the labels that cannot be
+best: elsewhere its score is unknown, but at most that of any node above it. So labels that cannot be
 among the best are left out, and only for the rest the missing scores are worth computing.
 
-Scores are as the search has them: logarithms, if the transform multiplies. `exponentiate` says so.
+Scores are as the search has them: logarithms, if the transform multiplies. What a tree lists are
+clusters and the scores of their children (see `search`), what the search passed nodes and their scores,
+documents x room each. A pool is flat, with pointers by document.
 """
 
 import numpy as np
 
-from treetop.kernels import PREDICTION, array, const, f4, helper, i8, kernel, void
+from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
 
-# Rounding must not drop a label that ties with the last of the best.
-SLACK = 1e-5
-
-
-@helper
-def value_of(score, exponentiate):
-    """What a score counts in the mean over the trees."""
-    return np.exp(np.float64(score)) if exponentiate else np.float64(score)
+BLOCK = 32  # values that are looked through together
+pool_types = (const(i8), const(i8))  # pointers by document, labels
+tree_types = (const(i8), const(i8), const(i8), i8)  # node_of, parent_of, child_ptr, first_leaf
+list_types = (const(i8, 2), const(f4, 2))  # nodes or clusters, scores
+LISTED = -2  # in the place of a node above a label, if none is needed
 
 
 @helper
-def keep_score(score, best, count, k):
-    """Insert into a descending list of at most `k` scores; new length."""
-    if count == k:
-        if score <= best[count - 1]:
-            return count
-        count -= 1
-    place = count
-    while place > 0 and best[place - 1] < score:
-        best[place] = best[place - 1]
-        place -= 1
-    best[place] = score
-    return count + 1
+def place_of(node, nodes, count):
+    """Where `node` is in an ascending list, or -1."""
+    first, last = 0, count
+    while first < last:
+        middle = (first + last) // 2
+        if nodes[middle] < node:
+            first = middle + 1
+        else:
+            last = middle
+    return first if first < count and nodes[first] == node else -1
 
 
 @helper
-def seek_slot(label, table, slot_labels):
-    """Where `label` is, or would be, in a table of slots with open addressing; -1 is empty."""
-    mask = table.size - 1
-    at = label & mask
-    while table[at] >= 0 and slot_labels[table[at]] != label:
-        at = (at + 1) & mask
-    return at
-
-
-@helper
-def sort_slots(order, labels, count):
-    """Shell sort of slots by their label, ascending."""
+def sort_labels(labels, count):
+    """Shell sort, ascending."""
     gap = 1
     while 3 * gap < count:
         gap = 3 * gap + 1
     while gap > 0:
         for at in range(gap, count):
-            slot, place = order[at], at
-            while place >= gap and labels[order[place - gap]] > labels[slot]:
-                order[place] = order[place - gap]
+            label, place = labels[at], at
+            while place >= gap and labels[place - gap] > label:
+                labels[place] = labels[place - gap]
                 place -= gap
-            order[place] = slot
+            labels[place] = label
         gap //= 3
 
 
 @helper
-def lowest_scores(scores, counts, bounds, row, k, exponentiate, best, cuts):
-    """Fill `cuts`: a label whose largest score is below that of its tree cannot be among the `k` best.
-
-    The `k` best of one tree have at least their share of the mean, if no tree can count less than 0.
-    A label gains at most the bounds of the other trees.
-    """
-    trees = counts.shape[0]
-    floor, bonus = -np.inf, 0.0
-    for tree in range(trees):
-        cuts[tree] = -np.inf
-        bonus += value_of(bounds[tree, row], exponentiate) / trees
-        found = 0
-        for at in range(counts[tree, row]):
-            found = keep_score(np.float64(scores[tree, row, at]), best, found, k)
-        if found == k:
-            floor = max(floor, value_of(best[k - 1], exponentiate) / trees)
-    if exponentiate:
-        for tree in range(trees):
-            rest = floor - (bonus - value_of(bounds[tree, row], exponentiate) / trees)
-            if rest > 0:
-                cuts[tree] = np.log(rest) - SLACK
+def insert_score(value, best, count, k):
+    """Insert into a descending list of at most `k` values; new length."""
+    if count == k:
+        if value <= best[k - 1]:
+            return count
+        count -= 1
+    place = count
+    while place > 0 and best[place - 1] < value:
+        best[place] = best[place - 1]
+        place -= 1
+    best[place] = value
+    return count + 1
 
 
 @helper
-def collect(labels, scores, counts, row, cuts, table, places, slot_labels, slot_scores):
-    """Give a slot to each label that reaches a cut, with its scores (NaN: not listed); how many."""
-    trees, slots = counts.shape[0], 0
-    for tree in range(trees):
-        for at in range(counts[tree, row]):
-            if scores[tree, row, at] < cuts[tree]:
+def any_above(values, first, last, cut):
+    """Whether a value exceeds `cut`. It counts them all, because the compiler makes vectors of that."""
+    found = np.int32(0)
+    for at in range(np.uint64(first), np.uint64(last)):
+        found += np.int32(values[at] > cut)
+    return found > 0
+
+
+@kernel(void(const(f4), const(i8), const(i8), i8, array(f4)), use=PREDICTION)
+def kth_largest(values, starts, counts, k, out):
+    """The `k`-th largest of each document's `counts` values, which begin at `starts`; else -inf."""
+    best = np.empty(k, np.float32)
+    for row in range(counts.size):
+        found, last = 0, starts[row] + counts[row]
+        for block in range(starts[row], last, BLOCK):
+            end = min(block + BLOCK, last)
+            if found == k and not any_above(values, block, end, best[k - 1]):
                 continue
-            label = labels[tree, row, at]
-            place = seek_slot(label, table, slot_labels)
-            if table[place] < 0:
-                table[place], places[slots], slot_labels[slots] = slots, place, label
-                for other in range(trees):
-                    slot_scores[slots, other] = np.nan
-                slots += 1
-    for tree in range(trees):
-        for at in range(counts[tree, row]):
-            slot = table[seek_slot(labels[tree, row, at], table, slot_labels)]
-            if slot >= 0:
-                slot_scores[slot, tree] = scores[tree, row, at]
-    for slot in range(slots):
-        table[places[slot]] = -1
-    return slots
+            for at in range(block, end):
+                found = insert_score(values[at], best, found, k)
+        out[row] = best[k - 1] if found == k else -np.inf
 
 
-@helper
-def mean_of(scores, bounds, row, exponentiate):
-    """The mean over the trees of a label's scores, with the trees' bounds for missing ones."""
-    total = 0.0
-    for tree in range(scores.size):
-        score = bounds[tree, row] if np.isnan(scores[tree]) else scores[tree]
-        total += value_of(score, exponentiate)
-    return total / scores.size
+@kernel(
+    void(const(i8, 2), const(f4, 2), const(f4), const(i8), const(i8), i8, array(i8, 2), array(i8)),
+    use=PREDICTION,
+)
+def reach(clusters, scores, cuts, child_ptr, label_of, first_leaf, out, out_counts):
+    """Append to `out` the listed labels whose scores exceed the document's cut."""
+    for row in range(cuts.size):
+        count, start, cut = out_counts[row], 0, cuts[row]
+        for cluster in clusters[row]:
+            if cluster < 0:
+                break
+            first, last = child_ptr[cluster], child_ptr[cluster + 1]
+            if any_above(scores[row], start, start + last - first, cut):
+                for node in range(first, last):
+                    if scores[row, start + node - first] > cut:
+                        out[row, count] = label_of[node - first_leaf]
+                        count += 1
+            start += last - first
+        out_counts[row] = count
 
 
-@helper
-def least_of(scores, exponentiate):
-    """The least that the mean over the trees can be: a missing score may count nothing at all."""
-    total = 0.0
-    for tree in range(scores.size):
-        if not np.isnan(scores[tree]):
-            total += value_of(scores[tree], exponentiate)
-        elif not exponentiate:
-            return -np.inf
-    return total / scores.size
+@kernel(void(array(i8, 2), const(i8), array(i8), array(i8)), use=PREDICTION)
+def unite(labels, counts, out_ptr, out_labels):
+    """Each document's labels, ascending and once each: pointers and labels."""
+    end = 0
+    out_ptr[0] = 0
+    for row in range(counts.size):
+        sort_labels(labels[row], counts[row])
+        for at in range(counts[row]):
+            if at == 0 or labels[row, at] != labels[row, at - 1]:
+                out_labels[end] = labels[row, at]
+                end += 1
+        out_ptr[row + 1] = end
 
 
 @kernel(
     void(
-        const(i8, 3),
-        const(f4, 3),
-        const(i8, 2),
-        const(f4, 2),
-        i8,
-        i8,
-        array(i8, 2),
-        array(f4, 3),
+        *pool_types,
+        *tree_types,
+        *list_types,
+        const(f4),
+        *list_types,
+        const(i8),
+        array(f4),
         array(i8),
     ),
     use=PREDICTION,
 )
-def pool(labels, scores, counts, bounds, k, exponentiate, out_labels, out_scores, out_counts):
-    """The labels that may be among the `k` best of each document, ascending, with their scores by tree.
+def look_up(
+    ptr,
+    labels,
+    node_of,
+    parent_of,
+    child_ptr,
+    first_leaf,
+    clusters,
+    scores,
+    bounds,
+    passed_nodes,
+    passed_scores,
+    passed_counts,
+    out_limits,
+    out_above,
+):
+    """What the scores of a pool's labels in one tree do not exceed, and which node says so.
 
-    `labels` and `scores` are trees x documents x room, filled up to `counts`; `out_scores` is
-    documents x room x trees, NaN where a tree does not list the label.
+    That is LISTED for a listed label, whose score the limit is. For another it is the lowest node above
+    it that was passed, if scores fall from level to level; else the bound is infinite, and it is the
+    root (-1).
     """
-    trees, rows = counts.shape
-    room = out_labels.shape[1]
-    size = 64
-    while size < 2 * room:
-        size *= 2
-    table, places = np.full(size, -1, np.int32), np.empty(room, np.int64)
-    slot_labels, slot_scores = np.empty(room, np.int64), np.empty((room, trees), np.float32)
-    best, cuts, order = np.empty(k, np.float64), np.empty(trees), np.empty(room, np.int64)
-    for row in range(rows):
-        lowest_scores(scores, counts, bounds, row, k, exponentiate, best, cuts)
-        slots = collect(labels, scores, counts, row, cuts, table, places, slot_labels, slot_scores)
-        found = 0
-        for slot in range(slots):
-            found = keep_score(least_of(slot_scores[slot], exponentiate), best, found, k)
-        floor = best[k - 1] if found == k else -np.inf
-        kept = 0
-        for slot in range(slots):
-            if mean_of(slot_scores[slot], bounds, row, exponentiate) >= floor:
-                order[kept] = slot
-                kept += 1
-        sort_slots(order, slot_labels, kept)
-        for at in range(kept):
-            out_labels[row, at] = slot_labels[order[at]]
-            for tree in range(trees):
-                out_scores[row, at, tree] = slot_scores[order[at], tree]
-        out_counts[row] = kept
-
-
-@kernel(void(array(i8, 2), const(i8), i8, const(i8)), use=PREDICTION)
-def name_leaves(nodes, counts, first_leaf, label_of):
-    """Replace the nodes of each row by their labels, in place."""
-    for row in range(counts.size):
-        for at in range(counts[row]):
-            nodes[row, at] = label_of[nodes[row, at] - first_leaf]
+    for row in range(bounds.size):
+        for at in range(ptr[row], ptr[row + 1]):
+            node, start, entry = first_leaf + node_of[labels[at]], 0, 0
+            own = parent_of[node] + 1
+            while entry < clusters.shape[1] and 0 <= clusters[row, entry] < own:
+                start += child_ptr[clusters[row, entry] + 1] - child_ptr[clusters[row, entry]]
+                entry += 1
+            if entry < clusters.shape[1] and clusters[row, entry] == own:
+                out_limits[at], out_above[at] = scores[row, start + node - child_ptr[own]], LISTED
+                continue
+            place = -1
+            while node >= 0 and place < 0 and bounds[row] < np.inf:
+                node = parent_of[node]
+                place = place_of(node, passed_nodes[row], passed_counts[row])
+            out_limits[at] = passed_scores[row, place] if place >= 0 else bounds[row]
+            out_above[at] = node if place >= 0 else -1
 
 
 @kernel(
     void(
-        const(i8, 2),
-        const(f4, 2),
+        *pool_types,
         const(i8),
         i8,
-        const(i8, 2),
+        *list_types,
         const(i8),
-        array(f4, 3),
+        array(f4),
     ),
     use=PREDICTION,
 )
-def complete(labels, scores, counts, tree, pooled, pooled_counts, pooled_scores):
-    """Fill in the scores of one tree that were missing in `pooled_scores`; see `pool`."""
+def complete(ptr, labels, node_of, first_leaf, nodes, scores, counts, out):
+    """The scores of labels that a search restricted to them has found."""
     for row in range(counts.size):
-        for at in range(counts[row]):
-            label, first, last = labels[row, at], 0, pooled_counts[row]
-            while first < last:
-                middle = (first + last) // 2
-                if pooled[row, middle] < label:
-                    first = middle + 1
-                else:
-                    last = middle
-            pooled_scores[row, first, tree] = scores[row, at]
+        for at in range(ptr[row], ptr[row + 1]):
+            place = place_of(first_leaf + node_of[labels[at]], nodes[row], counts[row])
+            out[at] = scores[row, place] if place >= 0 else -np.inf
 
 
 @kernel(
-    void(
-        const(i8, 2),
-        const(f4, 3),
-        const(i8),
-        const(f4, 2),
-        i8,
-        array(i8, 2),
-        array(f4, 2),
-        array(i8),
-    ),
+    void(const(i8), const(i8), const(f8), array(i8, 2), array(f4, 2), array(i8)),
     use=PREDICTION,
 )
-def rank(labels, scores, counts, bounds, exponentiate, out_labels, out_scores, out_counts):
-    """The labels with the largest mean score of each document, best first, ties to the lower label."""
+def rank(ptr, labels, scores, out_labels, out_scores, out_counts):
+    """Each document's labels with the largest scores, best first, ties to the lower label."""
     k = out_labels.shape[1]
     best = np.empty(k, np.float64)
-    for row in range(counts.size):
+    for row in range(out_counts.size):
         count = 0
-        for at in range(counts[row]):
-            score = mean_of(scores[row, at], bounds, row, exponentiate)
+        for at in range(ptr[row], ptr[row + 1]):
+            score = scores[at]
             if count == k:
                 if score <= best[count - 1]:
                     continue
@@ -244,7 +215,7 @@ def rank(labels, scores, counts, bounds, exponentiate, out_labels, out_scores, o
             while place > 0 and best[place - 1] < score:
                 best[place], out_labels[row, place] = best[place - 1], out_labels[row, place - 1]
                 place -= 1
-            best[place], out_labels[row, place] = score, labels[row, at]
+            best[place], out_labels[row, place] = score, labels[at]
             count += 1
         for at in range(count):
             out_scores[row, at] = best[at]

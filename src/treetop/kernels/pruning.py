@@ -3,15 +3,16 @@
 import numpy as np
 
 from treetop.kernels import helper, maker
+from treetop.kernels.arrays import empty, full
 from treetop.kernels.sparse import nth_largest
 
 
 @maker
 def bounds(weights, columns, threshold, most):
     """For each label the magnitude a weight must exceed to be kept."""
-    limits = np.full((weights.shape[0], weights.shape[2]), threshold, np.float32)
+    limits = full((weights.shape[0], weights.shape[2]), threshold, np.float32)
     if 0 < most < columns:
-        column = np.empty(columns, np.float32)
+        column = empty(columns, np.float32)
         for block in range(weights.shape[0]):
             for lane in range(weights.shape[2]):
                 for feature in range(columns):
@@ -23,16 +24,18 @@ def bounds(weights, columns, threshold, most):
 
 @helper
 def count_kept(weights, limits, counts):
-    """Number of weights kept for each feature; returns their sum."""
-    total = 0
+    """Number of weights kept for each feature; returns of how many features, and their sum."""
+    rows = total = 0
     for block in range(weights.shape[0]):
         for feature in range(counts.size):
             kept = 0
             for lane in range(weights.shape[2]):
                 kept += abs(weights[block, feature, lane]) > limits[block, lane]
+            if kept and not counts[feature]:
+                rows += 1
             counts[feature] += kept
             total += kept
-    return total
+    return rows, total
 
 
 @helper
@@ -59,10 +62,9 @@ def copy_kept(weights, limits, counts, features, out_features, out_ends, childre
 def prune(weights, columns, features, threshold, most):
     """The weights of largest magnitude, sorted by feature."""
     limits = bounds(weights, columns, threshold, most)
-    counts = np.zeros(columns, np.int64)
-    total = count_kept(weights, limits, counts)
-    rows = np.count_nonzero(counts)
-    out_features, out_ends = np.empty(rows, np.int32), np.empty(rows, np.int64)
-    children, values = np.empty(total, np.int32), np.empty(total, np.float32)
+    counts = full(columns, 0, np.int64)
+    rows, total = count_kept(weights, limits, counts)
+    out_features, out_ends = empty(rows, np.int32), empty(rows, np.int64)
+    children, values = empty(total, np.int32), empty(total, np.float32)
     copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
     return out_features, out_ends, children, values

@@ -10,6 +10,7 @@ cluster n + 1, and cluster 0 is the root's.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, kernel, u1, void
+from treetop.kernels.arrays import full
 from treetop.kernels.beams import (
     keep_best,
     mark_candidates,
@@ -20,7 +21,7 @@ from treetop.kernels.beams import (
 )
 from treetop.kernels.lanes import prefetch
 from treetop.kernels.products import add_weights, find_weights, score_dense
-from treetop.kernels.transforms import ADD, transform
+from treetop.kernels.transforms import ADD, transform_all
 from treetop.kernels.weights import (
     DocumentRows,
     SearchWeights,
@@ -34,6 +35,7 @@ level_types = (i8, i8, const(i8), i8, i8, i8, const(i8), const(i8), const(i8))
 limit_types = (const(u1), const(i8), const(i8), const(i8))
 start_types = (const(i8), const(i8), const(f4))
 result_types = (array(i8, 2), array(f4, 2), array(i8), array(f4))
+passed_types = (array(i8, 2), array(f4, 2), array(i8))
 
 
 @helper
@@ -53,18 +55,20 @@ def start_row(row, documents, weights, beam):
 
 
 @helper
-def search_row(row, documents, weights, levels, widths, transforms, marks, found, beam, out):
+def search_row(row, documents, weights, levels, widths, transforms, marks, found, beam, out, passed):
     """Search for one document from the `found` nodes of the first of `levels` in `beam`.
 
     `marks` are the nodes that may be entered, and those that this document may reach; each is empty if
-    all are. Fills `out`, nodes and scores: best first, or with `widths` for all nodes of the last
-    level, in ascending order. Returns how many, and a bound that no node below a node that left the
-    beam exceeds.
+    all are. Fills `out`, nodes and scores, best first, or as `widths` say all below the final beam (see
+    `search`). Returns how many scores, a bound that no node below a node that left the beam exceeds,
+    and how many nodes of the levels above were noted in `passed`, which may have no room.
     """
     first_level, depth = levels
     beam_widths, top, stride, whole = widths
     kinds, powers, combines = transforms
     (allowed, visited), (out_nodes, out_scores) = marks, out
+    passed_nodes, passed_scores = passed
+    noting, noted = passed_nodes.size > 0, 0
     dense, child_ptr, raw = documents.dense, weights.child_ptr, beam.raw
     nodes, scores, clusters = beam.nodes, beam.scores, beam.clusters
     start, size = start_row(row, documents, weights, beam)
@@ -89,7 +93,8 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             beam.hit_x,
         )
         add_weights(np.int64(hits), beam, stride, weights)
-        width = top if last_level else beam_widths[level]
+        # One more than the beam's width: the best of those that it leaves out bounds all of them.
+        width = top if last_level else beam_widths[level] + 1
         kind, power, combine = kinds[level], powers[level], combines[level]
         count = 0
         for at in range(found):
@@ -99,30 +104,43 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             if dense.shape[1]:
                 score_dense(dense, row, first, last - first, weights.dense, raw, at * stride)
             above = scores[at] if combine == ADD else np.float32(0.0)
+            transform_all(raw, at * stride, last - first, above, kind, power)
+            if listed and not visited.size:
+                out_nodes[at] = cluster
+                for node in range(first, last):
+                    kept = not allowed.size or allowed[node]
+                    score = raw[at * stride + node - first]
+                    out_scores[count + node - first] = score if kept else -np.float32(np.inf)
+                count += last - first
+                continue
             for node in range(first, last):
                 if allowed.size and not allowed[node]:
                     continue
                 if visited.size and visited[node] != row + 1:
                     continue
-                worth = transform(raw[at * stride + node - first], kind, power)
-                score = above + np.float32(worth)
+                score = raw[at * stride + node - first]
                 if listed:
                     out_nodes[count], out_scores[count] = node, score
                     count += 1
                 else:
                     count = keep_best(node, score, beam.best_nodes, beam.best_scores, count, width)
+                    if noting:
+                        passed_nodes[noted], passed_scores[noted] = node, score
+                        noted += 1
+        if listed and not visited.size and found < out_nodes.size:
+            out_nodes[found] = -1
         if last_level:
             for at in range(0 if whole else count):
                 out_nodes[at], out_scores[at] = beam.best_nodes[at], beam.best_scores[at]
-            return count, bound
-        if count == width:  # others may have been dropped
+            return count, bound, noted
+        if count == width:
+            count -= 1
             added = combines[depth - 1] == ADD
-            worst = beam.best_scores[count - 1] if added else np.float32(np.inf)
-            bound = max(bound, worst)
+            bound = max(bound, beam.best_scores[count] if added else np.float32(np.inf))
         for at in range(count):
             nodes[at], scores[at] = beam.best_nodes[at], beam.best_scores[at]
         found = count
-    return 0, bound
+    return 0, bound, noted
 
 
 @kernel(
@@ -135,6 +153,7 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
         *limit_types,
         *start_types,
         *result_types,
+        *passed_types,
         array(u1),
     ),
     use=PREDICTION,
@@ -174,12 +193,18 @@ def search(
     out_scores,
     out_counts,
     out_bounds,
+    passed_nodes,
+    passed_scores,
+    passed_counts,
     cancel,
 ):
     """The best `top` nodes of level `depth` for documents `first_row` to `last_row`.
 
-    With `whole` all nodes of that level below the final beam, unsorted; there are at most `top`.
-    `out_bounds` is what no other node below the documents' beams can exceed (-inf: there is none).
+    With `whole` all nodes of that level below the final beam: the beam's clusters, ascending (-1 comes
+    after the last), and the scores of their children one after another, -inf for those not allowed;
+    with candidates instead these and their scores, ascending, at most `top`.
+    `out_bounds` is what no other node can exceed (-inf: there is none). With `whole`, `passed_nodes`
+    are all nodes above that level which the search scored, ascending, with their scores.
     `level_ptr` says where each level's clusters begin. `allowed` (empty: all) marks the nodes that
     may be entered. With candidates (`candidate_ptr`, relative to `first_row`, not empty) a document
     reaches only its own nodes of level `depth`. `largest` is the size of the largest cluster. A search
@@ -188,9 +213,9 @@ def search(
     """
     beam = largest_of(beams)
     stride = (largest + WIDTH - 1) // WIDTH * WIDTH
-    visited = np.zeros(parent_of.size if candidate_ptr.size else 0, np.int64)
+    visited = full(parent_of.size if candidate_ptr.size else 0, 0, np.int64)
     longest = longest_row(indptr, first_row, last_row)
-    widest = beam if whole else max(beam, top)
+    widest = 1 + beam if whole else max(1 + beam, top)
     scratch = new_beam(max(beam, 1), widest, stride, child_ptr.size - 1, longest)
     documents = DocumentRows(indptr, indices, data, dense)
     weights = SearchWeights(starts, rows, cells, form, dense_weights, biases, child_ptr, level_ptr)
@@ -203,10 +228,11 @@ def search(
         if candidate_ptr.size and not mark_candidates(
             at_row, candidate_ptr, candidates, parent_of, visited, row + 1
         ):
-            out_counts[at_row], out_bounds[at_row] = 0, -np.inf
+            out_counts[at_row], out_bounds[at_row], passed_counts[at_row] = 0, -np.inf, 0
             continue
         found = start_beam(scratch, at_row, start_ptr, start_nodes, start_scores)
         out = (out_nodes[at_row], out_scores[at_row])
-        out_counts[at_row], out_bounds[at_row] = search_row(
-            row, documents, weights, levels, widths, transforms, marks, found, scratch, out
+        passed = (passed_nodes[at_row], passed_scores[at_row])
+        out_counts[at_row], out_bounds[at_row], passed_counts[at_row] = search_row(
+            row, documents, weights, levels, widths, transforms, marks, found, scratch, out, passed
         )

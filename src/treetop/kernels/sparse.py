@@ -3,6 +3,7 @@
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, csr, f4, f8, helper, i4, i8, kernel, u1, void
+from treetop.kernels.arrays import empty, full
 
 
 @kernel(i8(*csr, i8, i8, *csr, const(f8), array(f4), array(i4), array(f4), array(i8), array(f4)))
@@ -31,7 +32,7 @@ def unit_row_sums(
     value per column. Columns come out in the order of their first occurrence.
     """
     written = 0
-    seen = np.zeros(total.size, np.bool_)
+    seen = full(total.size, False, np.bool_)
     for group in range(first, last):
         start = written
         for at in range(group_ptr[group], group_ptr[group + 1]):
@@ -121,7 +122,7 @@ def largest_in_rows(indptr, indices, data, first, last, most, out_indices, out_d
     longest = 0
     for row in range(first, last):
         longest = max(longest, indptr[row + 1] - indptr[row])
-    scratch = np.empty(longest, np.float32)
+    scratch = empty(longest, np.float32)
     written = 0
     for row in range(first, last):
         start, size = indptr[row], indptr[row + 1] - indptr[row]

@@ -6,9 +6,10 @@ stands for the word.
 """
 
 import numpy as np
-from numba import types
 
 from treetop.kernels import PREDICTION, array, const, helper, i4, i8, kernel, maker, table, u1, u8, void
+from treetop.kernels.arrays import full
+from treetop.kernels.signatures import Tuple
 
 SEPARATOR, LETTER, MARK, SPACE = 0, 1, 2, 3
 WORDS, CHARACTERS = 0, 1
@@ -64,7 +65,7 @@ def fold(point, lower):
 @maker
 def byte_letters(classes, lower):
     """For each byte its lower case if an ASCII letter or digit, OTHER if not ASCII, else 0."""
-    letters = np.full(256, OTHER, np.uint8)
+    letters = full(256, OTHER, np.uint8)
     for byte in range(128):
         letters[byte] = fold(byte, lower) if classes[byte] == LETTER else 0
     return letters
@@ -125,7 +126,7 @@ setting_types = (const(u1), const(i4), i8, i8)
 result_types = (array(i4), array(i8), array(i8), array(u8), array(i8), array(i4))
 
 
-@kernel(types.UniTuple(i8, 2)(*text_types, *setting_types, *table, *result_types), use=PREDICTION)
+@kernel(Tuple((i8, i8))(*text_types, *setting_types, *table, *result_types), use=PREDICTION)
 def tokenize(
     buffer,
     offsets,
@@ -201,7 +202,8 @@ def intern(buffer, ids, positions, hashes, starts, lengths, keys, values, known,
                 return -1 - known
             keys[slot] = hashes[at]
             values[slot] = known
-            names[name_start : name_start + length] = buffer[start : start + length]
+            for offset in range(length):
+                names[name_start + offset] = buffer[start + offset]
             name_ends[known] = name_start + length
             known += 1
         ids[positions[at]] = values[slot]

@@ -25,8 +25,9 @@ class Compilable(Protocol):
     """A kernel, as far as compiling it is concerned."""
 
     name: str
-    ready: bool
 
+    @property
+    def ready(self) -> bool: ...  # noqa: D102
     @property
     def on_disk(self) -> bool: ...  # noqa: D102
     @property

@@ -9,6 +9,7 @@ import numpy as np
 from treetop.features.hybrid import Features
 from treetop.kernels import bisection, centroids
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import run_anywhere
 
 
 class KMeans(NamedTuple):
@@ -43,7 +44,7 @@ def balanced_clusters(
     the clusters of each group, in order.
     """
     pending = [
-        Part(members.copy(), even_edges(members.size, count), group, 0)
+        Part(members, even_edges(members.size, count), group, 0)
         for group, (members, count) in enumerate(zip(groups, parts, strict=True))
     ]
     clusters: list[dict[int, np.ndarray]] = [{} for _ in groups]
@@ -57,7 +58,7 @@ def balanced_clusters(
         divisible.sort(key=lambda part: -part.members.size)
 
         def bisect(part: Part, cancel: np.ndarray, step: int = step) -> list[Part]:
-            members, edges, group, first = part
+            members, edges, group, first = part._replace(members=part.members.copy())
             middle = (edges.size - 1) // 2
             left_size = int(edges[middle] - edges[0])
             if 0 < left_size < members.size:
@@ -71,7 +72,8 @@ def balanced_clusters(
                 Part(members[left_size:], edges[middle:], group, first + middle),
             ]
 
-        pending = [half for pair in parallel.run(bisect, divisible, kmeans.threads) for half in pair]
+        halves = run_anywhere(bisect, divisible, kmeans.threads)
+        pending = [half for pair in halves for half in pair]
         step += 1
     return [[by_number[number] for number in sorted(by_number)] for by_number in clusters]
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features, raw_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import run_anywhere
 
 VALUES_PER_TASK = 1 << 22
 # How many values are moved before the memory they were in is given back.
@@ -70,7 +71,6 @@ def unit_sums(
 
     `squares` are the squared lengths of the dense half. Column indices are not sorted within a row.
     """
-    scales = np.ones(groups.shape[0], np.float32)
     groups = raw_csr(groups.data, groups.indices, groups.indptr, groups.shape)
     sizes = np.diff(rows.indptr)[groups.indices]
     work_until = np.concatenate([[0], np.cumsum(sizes)])[groups.indptr]
@@ -78,21 +78,22 @@ def unit_sums(
     edges = np.unique(np.concatenate([[0], edges, [groups.shape[0]]]))
     room = np.minimum(np.diff(work_until), rows.shape[1])
 
-    def work(task: tuple[int, int], _: np.ndarray) -> sp.csr_matrix:
+    def work(task: tuple[int, int], _: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
         first, last = task
+        scales = np.ones(last - first, np.float32)
         size = int(room[first:last].sum())
         indices, data = np.empty(size, np.int32), np.empty(size, np.float32)
         indptr = np.zeros(last - first + 1, np.int64)
         written = kernel.unit_row_sums(
-            groups.indptr,
+            groups.indptr[first : last + 1],
             groups.indices,
             groups.data,
-            first,
-            last,
+            0,
+            last - first,
             rows.indptr,
             rows.indices,
             rows.data,
-            squares,
+            squares[first:last],
             np.zeros(rows.shape[1], np.float32),
             indices,
             data,
@@ -100,10 +101,14 @@ def unit_sums(
             scales,
         )
         sums = raw_csr(data[:written], indices[:written], indptr, (last - first, rows.shape[1]))
-        return sums if largest is None else largest_values(sums, 0, last - first, largest)
+        kept = sums if largest is None else largest_values(sums, 0, last - first, largest)
+        return kept, scales
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    return stacked(parallel.run(work, tasks, threads)), scales
+    summed = run_anywhere(work, tasks, threads)
+    blocks, scales = [block for block, _ in summed], np.concatenate([scale for _, scale in summed])
+    del summed  # `stacked` gives back what it has copied
+    return stacked(blocks), scales
 
 
 def keep_largest(Z: Features, largest: int | None, threads: int) -> Features:

@@ -16,10 +16,11 @@ from treetop.features.hybrid import Features
 from treetop.labels.kmeans import KMeans, balanced_clusters, even_edges, free_clusters
 from treetop.labels.pifa import keep_largest
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import run_anywhere
 from treetop.runtime.checking import Column, Sizes, check_arrays
 
 # Upper levels are built with few features per label, until no subtree has more labels than this.
-LABELS_PER_WAVE = 32_768
+LABELS_PER_WAVE = 65_536
 
 
 class Waves(NamedTuple):
@@ -170,7 +171,7 @@ def clusters_in_waves(Z: Waves, pointers: list[np.ndarray], kmeans: KMeans) -> l
         groups = split(Z.of(members), [np.arange(members.size)], own, alone)
         return [members[group] for group in groups]
 
-    solved = parallel.run(work, range(len(waves)), kmeans.threads)
+    solved = run_anywhere(work, range(len(waves)), kmeans.threads)
     parallel.give_back()
     return [cluster for clusters in solved for cluster in clusters]
 

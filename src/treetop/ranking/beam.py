@@ -73,16 +73,23 @@ class Nodes(NamedTuple):
     counts: np.ndarray  # int64, number of results in each row
 
 
+class Passed(NamedTuple):
+    """All nodes above the level searched for that a search scored, ascending in each row."""
+
+    nodes: np.ndarray  # int64, documents x room
+    scores: np.ndarray  # float32
+    counts: np.ndarray  # int64
+
+
 def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
     """Find the best nodes of level `plan.depth` for each document."""
     rows, plan = X.rows, plan.reaching_all()
     found = no_results(rows, plan.top)
-    bounds = np.empty(rows, np.float32)
 
     def search(span: tuple[int, int], cancel: np.ndarray) -> None:
         first, last = span
         results = Nodes(*(part[first:last] for part in found))
-        search_span(weights, X, plan.of_rows(first, last), span, results, bounds[first:last], cancel)
+        search_span(weights, X, plan.of_rows(first, last), span, results, cancel)
 
     if rows == 1:
         search((0, 1), np.zeros(1, np.uint8))
@@ -103,14 +110,18 @@ def search_span(
     plan: SearchPlan,
     span: tuple[int, int],
     found: Nodes,
-    bounds: np.ndarray,
     cancel: np.ndarray,
+    bounds: np.ndarray | None = None,
+    passed: Passed | None = None,
 ) -> None:
     """Search for the documents from ``span[0]`` to ``span[1]``, whose `plan` it is.
 
-    Fills `found`, with scores as the search adds them up, and `bounds` (float32, by document): no other
-    node below a document's start exceeds its bound.
+    Fills `found`, with scores as the search adds them up, and what else is given: `bounds` (float32, by
+    document), which no other node below a document's start exceeds, and `passed`.
     """
+    rows = span[1] - span[0]
+    bounds = np.empty(rows, np.float32) if bounds is None else bounds
+    passed = Passed(*no_results(rows, 0)) if passed is None else passed
     score, start = plan.score, plan.start
     kernel.search(
         *X.arrays,
@@ -133,6 +144,7 @@ def search_span(
         start.scores,
         *found,
         bounds,
+        *passed,
         cancel,
     )
 

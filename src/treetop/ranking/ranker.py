@@ -117,6 +117,16 @@ class Ranker:
         """The nodes of labels, numbered across all levels."""
         return np.asarray(self.first_leaf + self.tree.node_of[labels])
 
+    def level_of(self, nodes: np.ndarray) -> np.ndarray:
+        """The levels of nodes, numbered across all levels; the root, -1, has level 0."""
+        ends = np.cumsum(self.tree.sizes)
+        return np.where(nodes < 0, 0, 1 + np.searchsorted(ends, nodes, "right"))
+
+    def most_opened(self, plan: SearchPlan) -> int:
+        """An upper limit of the clusters below the final beam of a search."""
+        final = int(plan.beams[plan.depth - 2]) if plan.depth > 1 else 1
+        return min(final, self.weights.child_ptr.size - 1)
+
     def most_listed(self, plan: SearchPlan) -> int:
         """An upper limit of the labels that a search lists below its final beam."""
         pointers = plan.candidates[0]
@@ -124,6 +134,12 @@ class Ranker:
             return int(np.diff(pointers).max(initial=0))
         final = int(plan.beams[max(0, plan.depth - 2)])
         return min(final * self.weights.largest, self.labels)
+
+    def most_passed(self, plan: SearchPlan) -> int:
+        """An upper limit of the nodes that a search scores above its labels."""
+        opened = np.append(1, plan.beams)[: plan.depth - 1]
+        sizes = self.tree.sizes[: plan.depth - 1]
+        return int(np.minimum(opened * self.weights.largest, sizes).sum())
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of tree and weights by name, for a file."""

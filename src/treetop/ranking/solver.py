@@ -16,6 +16,7 @@ from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import run_anywhere
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
@@ -164,9 +165,10 @@ class LevelProblem(NamedTuple):
 
 
 class Scratch(threading.local):
-    """Working memory of the kernel, allocated once per thread."""
+    """Working memory of the kernel, allocated once per thread, and anew where it is sent."""
 
     def __init__(self, X: Features) -> None:
+        self.X = X
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
         self._room = np.empty(0, np.float32)
@@ -176,6 +178,9 @@ class Scratch(threading.local):
         if self._room.size < size:
             self._room = np.empty(size, np.float32)
         return self._room
+
+    def __reduce__(self) -> tuple[type[Scratch], tuple[Features]]:
+        return Scratch, (self.X,)
 
 
 class Pieces:
@@ -237,12 +242,15 @@ def solve_clusters(
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
     pieces = Pieces(tasks)
 
-    def work(task: Task, cancel: np.ndarray) -> None:
-        weights = pieces.completed(task, problem.solve(task, scratch, cancel))
-        if weights is not None:
-            keep(task.cluster, weights)
+    def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
+        return problem.solve(task, scratch, cancel)
 
-    parallel.run(work, tasks, threads, report.step(name, len(tasks)))
+    def consume(task: Task, weights: ClusterWeights) -> None:
+        cluster = pieces.completed(task, weights)
+        if cluster is not None:
+            keep(task.cluster, cluster)
+
+    run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume)
     parallel.give_back()
 
 

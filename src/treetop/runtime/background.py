@@ -27,6 +27,15 @@ class Later(Generic[Result]):
         self._thread = threading.Thread(target=run, daemon=True)
         self._thread.start()
 
+    @property
+    def runs(self) -> bool:
+        """Whether the call has not ended yet."""
+        return self._thread.is_alive()
+
+    def wait(self, seconds: float) -> None:
+        """Wait for the call to end, but not longer than some seconds."""
+        self._thread.join(seconds)
+
     def check(self) -> None:
         """Raise the error of the call if it has already failed."""
         if self._failure is not None:

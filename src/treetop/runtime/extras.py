@@ -25,6 +25,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "onnx": ("onnxruntime", "tokenizers"),
     "onnx-export": ("onnx", "onnxscript"),
     "tensorboard": ("tensorboard",),
+    "cluster": ("ray",),
     "all": (),
 }
 # On Linux, torch from PyPI depends on CUDA: several gigabytes that are useless without a GPU.

@@ -73,19 +73,33 @@ class Runtime:
         "is an error. null sets no limit.",
         parse=parse_size,
     )
-    processes: int = documented(1, "Number of training processes; so far only 1.", at_least=1)
-    cluster: str | None = documented(None, "Address of a cluster to train on; so far only null.")
+    processes: int = documented(
+        1,
+        "Number of processes on this machine that fine-tune and encode together: one per GPU, or each "
+        "on a share of the threads.",
+        at_least=1,
+    )
+    deterministic: bool = documented(
+        False,
+        "On a CPU, train the same encoder, bit for bit, on any number of processes: gradients are "
+        "added up in one order and each process computes with one thread, which takes longer.",
+    )
+    stall_minutes: float = documented(
+        30.0,
+        "Minutes after which a process or machine that does not answer counts as failed.",
+        above=0,
+    )
+    cluster: str | None = documented(
+        None,
+        "Address of a Ray cluster that trains and predicts: auto for the one that this machine belongs "
+        "to, or local to start Ray on this machine only; null uses none.",
+    )
     reporter: Reporter = field(default_factory=Reporter, compare=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
         if not all(hasattr(self.reporter, name) for name in ("step", "figures", "note", "close")):
             raise TreetopError(f"reporter is {self.reporter!r}: pass a treetop reporter")
-        if self.processes != 1 or self.cluster is not None:
-            raise TreetopError(
-                "training on several processes or a cluster is not supported yet: "
-                "leave out processes and cluster"
-            )
 
     @property
     def thread_count(self) -> int:

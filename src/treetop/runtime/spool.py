@@ -13,6 +13,7 @@ from typing import IO, Any
 import numpy as np
 
 from treetop.errors import TreetopError
+from treetop.runtime.temporary import has_temporary_folder
 
 # Up to this many bytes stay in memory.
 IN_MEMORY = 32 << 20
@@ -24,10 +25,10 @@ def temporary_space() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or error
+        folder = tempfile.gettempdir() if has_temporary_folder() else "any folder"
         raise TreetopError(
-            f"temporary files cannot be written to {tempfile.gettempdir()} ({reason}): set TMPDIR to a "
-            "folder with more space"
+            f"temporary files cannot be written to {folder} ({error.strerror or error}): set TMPDIR "
+            "to a folder with more space"
         ) from None
 
 

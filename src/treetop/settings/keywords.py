@@ -103,4 +103,6 @@ class TransformerKeywords(LinearKeywords, total=False):
     fused_layers: bool
     fallback: bool
     checkpoint_minutes: float
+    deterministic: bool
+    stall_minutes: float
     tensorboard: str | None

@@ -23,6 +23,8 @@ ENCODER_OPTIONS = (
     "fused_layers",
     "fallback",
     "checkpoint_minutes",
+    "deterministic",
+    "stall_minutes",
     "tensorboard",
 )
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.runtime.arrays import Arrays, read_arrays, write_tensors
+from treetop.runtime.failpoints import failpoint
 from treetop.runtime.files import replacing_file
 
 MARK = "fingerprint"
@@ -45,8 +46,10 @@ def write_marked(path: Path, mark: str, arrays: Arrays) -> None:
     """Write arrays atomically, with their fingerprint and a checksum."""
     text = f"{mark} {values_checksum(arrays)}"
     marked = {**arrays, MARK: np.frombuffer(text.encode(), np.uint8)}
+    failpoint(f"before {path.name}", file=path)
     with replacing_file(path, "wb") as file:
         write_tensors(file, marked)
+    failpoint(f"after {path.name}", file=path)
 
 
 def mark_text(values: np.ndarray) -> str:

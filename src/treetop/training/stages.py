@@ -21,7 +21,10 @@ from treetop.ranking.ranker import Ranker
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, csr_from_arrays, csr_to_arrays, part, prefixed
+from treetop.runtime.background import Later
 from treetop.runtime.parallel import torch_threads
+from treetop.runtime.processes import leave, team_for
+from treetop.runtime.team import Team
 from treetop.settings import auto
 from treetop.settings.declared import declared
 from treetop.settings.notation import parse_first_tree
@@ -98,6 +101,18 @@ class Training:
         self.settings, self.runtime, self.run = settings, runtime, run
         self.history: list[dict[str, Any]] = []
         self.opening = Opening(settings, runtime)
+        self._team = Later(lambda: team_for(runtime))
+
+    @property
+    def team(self) -> Team:
+        """The processes that compute together, of which this one is the leader."""
+        return self._team.result()
+
+    def __enter__(self) -> Training:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        leave(self.team, failed=kind is not None)
 
     def text_features(
         self, data: TrainingDocuments
@@ -215,8 +230,10 @@ class Training:
         log = RunLog(
             self.run, stage, self.settings, {"levels": levels, **self.encoder_facts()}, self.runtime
         )
-        with torch_threads(self.runtime.threads):
-            tuned = fine_tune(cast("Encoder", encoder), problem, log)
+        team = self.team
+        threads = team.torch_threads(self.runtime.threads, self.runtime.deterministic)
+        with torch_threads(threads), team.failures():
+            tuned = fine_tune(cast("Encoder", encoder), problem, log, team)
         self.history = log.history
         return tuned
 
@@ -227,10 +244,17 @@ class Training:
             if tokens is None:
                 self.runtime.reporter.step("embedding")
                 return {"vectors": encoder.embed_texts(data.texts)}
+            from treetop.training.finetune.embedding import FrozenEncoding
+
             transformer = cast("Encoder", encoder)
-            advance = self.runtime.reporter.step("embedding", transformer.batches(tokens.own))
-            with torch_threads(self.runtime.threads):
-                return {"vectors": transformer.embed(tokens.own, advance)}
+            team, runtime = self.team, self.runtime
+            batches = -(-transformer.batches(tokens.own) // team.size)
+            advance = runtime.reporter.step("embedding", batches)
+            encoding = FrozenEncoding(
+                transformer, tokens.own, runtime.device, runtime.threads, runtime.deterministic
+            )
+            with team.failures():
+                return {"vectors": encoding.lead(team, advance)}
 
         arrays = self.run.stage(EMBEDDING, self.settings, make, **self.encoder_facts())
         return np.asarray(arrays["vectors"])

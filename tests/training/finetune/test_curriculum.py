@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 import treetop  # noqa: E402
 from tests.tiny import WORDS  # noqa: E402
 from treetop.training.finetune import curriculum, matcher  # noqa: E402
-from treetop.training.finetune.curriculum import LevelLearner  # noqa: E402
+from treetop.training.finetune import level as level_module  # noqa: E402
 
 LABELS = [f"label{number:02d}" for number in range(12)]
 TOP, MIDDLE, REST = WORDS[:3], WORDS[3:9], WORDS[9:]
@@ -56,7 +56,7 @@ class Watched:
     def __init__(self, monkeypatch):
         self.matches, self.tasks = {}, {}
         predict_beams, train_matcher = curriculum.predict_beams, matcher.train_matcher
-        task, trained = LevelLearner.task, []
+        task, trained = level_module.level_task, []
 
         def watch_matcher(problem, t, M, X):
             trained.append((X, train_matcher(problem, t, M, X)))
@@ -67,13 +67,13 @@ class Watched:
             self.matches[t] = Match(problem, M, level, above, *trained[-1], beams)
             return beams
 
-        def watch_task(learner, t, M):
-            self.tasks[t] = task(learner, t, M)
-            return self.tasks[t]
+        def watch_task(encoder, problem, start):
+            self.tasks[start.t] = task(encoder, problem, start)
+            return self.tasks[start.t]
 
         monkeypatch.setattr(matcher, "train_matcher", watch_matcher)
         monkeypatch.setattr(curriculum, "predict_beams", watch_beams)
-        monkeypatch.setattr(LevelLearner, "task", watch_task)
+        monkeypatch.setattr(level_module, "level_task", watch_task)
 
 
 def watched_fit(encoder, **changes):

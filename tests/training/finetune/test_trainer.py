@@ -21,6 +21,7 @@ from treetop.training.finetune.graphs import PLAIN_STEPS  # noqa: E402
 from treetop.training.finetune.head import Head  # noqa: E402
 from treetop.training.finetune.network import LearningEncoder  # noqa: E402
 from treetop.training.finetune.runlog import VALIDATION, RunLog  # noqa: E402
+from treetop.training.finetune.sharing import batch_parts  # noqa: E402
 from treetop.training.finetune.state import from_arrays, to_arrays  # noqa: E402
 from treetop.training.finetune.targets import Targets  # noqa: E402
 from treetop.training.finetune.trainer import LevelTask, LevelTrainer  # noqa: E402
@@ -232,7 +233,7 @@ def test_split_batches_have_the_same_gradients(make):
     rows = whole.task.batches[0]
     gradients = {}
     for name, trainer, size in (("whole", whole, 8), ("parts", parts, 3)):
-        loss = trainer.take_step.objective.batch_gradients(rows, size)
+        loss = trainer.take_step.objective.batch_gradients(batch_parts(rows, size), rows.size)
         gradients[name] = [loss, *(weight.grad for weight in trainer.optimizer.parameters)]
     for own, twin in zip(gradients["parts"], gradients["whole"], strict=True):
         torch.testing.assert_close(own, twin, rtol=1e-4, atol=1e-6)

@@ -17,6 +17,7 @@ from treetop.training.finetune.matcher import matcher_settings  # noqa: E402
 from treetop.training.finetune.objective import Objective  # noqa: E402
 from treetop.training.finetune.optimizer import LevelOptimizer, MasterWeights, rate_at  # noqa: E402
 from treetop.training.finetune.problem import TuningDocuments, TuningProblem  # noqa: E402
+from treetop.training.finetune.sharing import batch_parts  # noqa: E402
 from treetop.training.finetune.targets import Targets, most_candidates  # noqa: E402
 from treetop.training.finetune.weighting import Weighting, weighting_of  # noqa: E402
 
@@ -59,7 +60,7 @@ def test_weighted_squared_hinge_and_its_gradient_on_a_hand_computed_example():
     Document 1: 3 · .5² + 1 · .5² + (1 + 1)² + (1 + 0)² = 6. Document 2: 2 · 0 + (1 + 1)² = 4.
     """
     encoder, head, counts = objective("counts")
-    loss = counts.batch_gradients(np.array([0, 1]), 2)
+    loss = counts.batch_gradients(batch_parts(np.array([0, 1]), 2), 2)
     assert loss.item() == pytest.approx((6 / 4 + 4 / 4) / 2)
     # dL/dlogit = ∓2 · weight · gap / 4 / 2 documents; no λ.
     slopes = np.array([[-3 * 2 * 0.5, -2 * 0.5, 2 * 2, 2 * 1], [0, 0, 0, 2 * 2]]) / 8
@@ -72,14 +73,14 @@ def test_weighted_squared_hinge_and_its_gradient_on_a_hand_computed_example():
 
 def test_equal_weights_are_pecos_squared_hinge():
     _, _, equal = objective("equal")
-    loss = equal.batch_gradients(np.array([0, 1]), 2)
+    loss = equal.batch_gradients(batch_parts(np.array([0, 1]), 2), 2)
     # Document 1 is .5² + .5² + 2² + 1².
     assert loss.item() == pytest.approx((5.5 / 4 + 4 / 4) / 2)
 
 
 def test_the_paper_weighs_by_relevance_and_alpha_and_adds_lambda():
     _, head, paper = objective("relevance")
-    loss = paper.batch_gradients(np.array([0, 1]), 2)
+    loss = paper.batch_gradients(batch_parts(np.array([0, 1]), 2), 2)
     first = 0.75 * 0.25 + 0.25 * 0.25 + 0.25 * (4 + 1)
     assert loss.item() == pytest.approx((first + 0.25 * 4) / 2)
     head.zero_grad()

@@ -38,6 +38,13 @@ class Ragged(NamedTuple):
         """Number of rows."""
         return self.ptr.size - 1
 
+    def of_rows(self, rows: np.ndarray) -> Ragged:
+        """Copy some rows, in the order of `rows`."""
+        lengths = self.lengths[rows]
+        ptr = np.append(0, np.cumsum(lengths))
+        places = np.repeat(self.ptr[rows] - ptr[:-1], lengths) + np.arange(ptr[-1])
+        return Ragged(self.ids[places], ptr)
+
 
 def token_ids_of(tokenizer: Any, texts: Iterable[str], max_length: int) -> Ragged:
     """The first `max_length` tokens of each text, including special tokens."""

@@ -99,19 +99,27 @@ class Encoder(nn.Module):
         return self.embed(self.tokens(texts), advance)
 
     @torch.inference_mode()
-    def embed(self, tokens: Ragged, advance: Callable[[], object] | None = None) -> np.ndarray:
-        """Φ_dnn of token ids: float32, rows x width, without dropout. Calls `advance` per batch."""
+    def embed(
+        self,
+        tokens: Ragged,
+        advance: Callable[[], object] | None = None,
+        batches: Iterable[np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Φ_dnn of token ids: float32, rows x width, without dropout. Calls `advance` per batch.
+
+        `batches` are the only ones of `rows_of_batches` to process; other rows are 0.
+        """
         was_training = self.training
         if was_training:
             self.eval()
         self.check_ids(tokens.ids)
         model, device = self.for_inference(), next(self.parameters()).device
         one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
-        if one_text_on_gpu and model.config.model_type in RECORDABLE:
+        if one_text_on_gpu and batches is None and model.config.model_type in RECORDABLE:
             return self.replay(model, device)(np.asarray(tokens.ids))
         on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
-        vectors = torch.empty(tokens.rows, self.width, device=device)
-        for rows in self.rows_of_batches(tokens):
+        vectors = torch.zeros(tokens.rows, self.width, device=device)
+        for rows in self.rows_of_batches(tokens) if batches is None else batches:
             lengths = tokens.lengths[rows]
             width, full = int(lengths[0]), bool(lengths[0] == lengths[-1])
             numbers = torch.from_numpy(rows).to(device)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -11,6 +12,8 @@ from treetop.features.words.tokens import Block, HashTable, TokenTable
 from treetop.kernels import ngrams as kernel
 from treetop.kernels.text import STOP
 from treetop.runtime import parallel
+from treetop.runtime.arrays import forget
+from treetop.runtime.spool import Shelf
 
 PAIRS_PER_TASK = 1 << 26
 
@@ -50,6 +53,7 @@ def token_level(blocks: list[Block], tokens: int, threads: int) -> GramLevel:
             kernel.count_tokens(
                 block.ids, block.ends, seen, documents, occurrences, block.first_document
             )
+            forget(block.ids)
         return documents, occurrences
 
     parts = parallel.run(work, parallel.ranges(len(blocks), threads), threads)
@@ -66,11 +70,19 @@ class Positions(NamedTuple):
     prefix_count: int  # number of distinct n-grams
     frequent: np.ndarray  # int32, each token's id, or -1 if it is too rare to be part of an n-gram
     reach: int  # length of the n-grams in tokens
+    limit: int  # bytes of `prefixes` that stay in memory
+
+    def each(self) -> Iterator[tuple[Block, np.ndarray]]:
+        """Blocks and their prefixes; those mapped from a file are in memory one at a time."""
+        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
+            yield block, prefix
+            forget(block.ids)
+            forget(prefix)
 
     def pair_ends(self) -> np.ndarray:
         """Cumulative number of positions at which each n-gram can be extended: int64."""
         counts = np.zeros(self.prefix_count, np.int64)
-        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
+        for block, prefix in self.each():
             kernel.count_pairs(prefix, block.ids, self.frequent, block.ends, self.reach, counts)
         return np.cumsum(counts)
 
@@ -80,7 +92,7 @@ class Positions(NamedTuple):
         count = int(ends[high - 1] - base)
         cursor = np.concatenate([[0], ends[low : high - 1] - base])
         tokens, documents = np.empty(count, np.int32), np.empty(count, np.int32)
-        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
+        for block, prefix in self.each():
             kernel.scatter_pairs(
                 prefix,
                 block.ids,
@@ -97,14 +109,15 @@ class Positions(NamedTuple):
         return Pairs(low, cursor, tokens, documents)
 
     def lengthened(self, level: GramLevel) -> Positions:
-        """Positions of the n-grams in `level`, one token longer. Overwrites `self.prefixes`."""
+        """Positions of the n-grams in `level`, one token longer."""
         count = level.tokens.size
         table = pair_table(level.prefixes, level.tokens, np.arange(count))
-        for block, prefix in zip(self.blocks, self.prefixes, strict=True):
-            kernel.lengthen(
-                prefix.copy(), block.ids, self.frequent, block.ends, self.reach, *table, prefix
-            )
-        return self._replace(prefix_count=count, reach=self.reach + 1)
+        shelf, longer = Shelf(self.limit), []
+        for block, prefix in self.each():
+            own = np.empty_like(prefix)
+            kernel.lengthen(prefix, block.ids, self.frequent, block.ends, self.reach, *table, own)
+            longer.append(shelf.put(own))
+        return self._replace(prefixes=longer, prefix_count=count, reach=self.reach + 1)
 
 
 class Pairs(NamedTuple):
@@ -145,12 +158,19 @@ def longer_level(shorter: Positions, least: int, threads: int) -> GramLevel:
 
 
 def count_levels(
-    blocks: list[Block], tokens: int, longest: int, least: int, threads: int
+    blocks: list[Block], tokens: int, longest: int, least: int, threads: int, limit: int = 1 << 30
 ) -> list[GramLevel]:
-    """The levels of n-grams of 1 to `longest` tokens, those in at least `least` documents."""
+    """The levels of n-grams of 1 to `longest` tokens, those in at least `least` documents.
+
+    Of what is known of each position of the corpus, `limit` bytes stay in memory.
+    """
     levels = [token_level(blocks, tokens, threads)]
     frequent = np.where(levels[0].documents >= least, levels[0].tokens, -1).astype(np.int32)
-    positions = Positions(blocks, [frequent[block.ids] for block in blocks], tokens, frequent, reach=1)
+    if longest == 1:
+        return levels
+    shelf = Shelf(limit)
+    prefixes = [shelf.put(frequent[block.ids]) for block in blocks]
+    positions = Positions(blocks, prefixes, tokens, frequent, reach=1, limit=limit)
     for reach in range(1, longest):
         levels.append(longer_level(positions, least, threads))
         if reach + 1 < longest:

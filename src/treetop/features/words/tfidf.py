@@ -29,7 +29,7 @@ from treetop.features.words.tokens import (
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
 from treetop.runtime import parallel
-from treetop.runtime.arrays import part
+from treetop.runtime.arrays import forget, part
 from treetop.runtime.checking import Column, check_arrays
 from treetop.runtime.spool import Shelf
 from treetop.settings.parts import Analyser
@@ -156,7 +156,8 @@ def fit_analyser(
     least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
     most = int(np.floor(as_count(analyser.max_df, documents)))
     shortest, longest = analyser.ngrams
-    levels = count_levels(spool.blocks, tokens.known, longest, least, threads)
+    limit = corpus.SPOOL_BYTES
+    levels = count_levels(spool.blocks, tokens.known, longest, least, threads, limit)
     chosen = choose(levels, shortest, least, most, analyser.max_features)
     table, new_ids, spelling = build_table(tokens, levels, chosen)
     names = (tokens.name(token) for token in np.flatnonzero(new_ids >= 0).tolist())
@@ -166,8 +167,11 @@ def fit_analyser(
     fitted = FittedAnalyser(
         analyser, table, smooth_idf(frequencies, documents), spelling, *chain_names(names)
     )
-    blocks = (fitted.rows(block._replace(ids=new_ids[block.ids]), threads) for block in spool.blocks)
-    return fitted, [kept(rows, shelf) for rows in blocks]
+    blocks = []
+    for block in spool.blocks:
+        blocks.append(kept(fitted.rows(block._replace(ids=new_ids[block.ids]), threads), shelf))
+        forget(block.ids)
+    return fitted, blocks
 
 
 def kept(rows: sp.csr_matrix, shelf: Shelf) -> sp.csr_matrix:

@@ -212,7 +212,7 @@ class LinearSettings:
         None,
         "Beam width of prediction: the number of nodes kept per level above the labels. A larger value "
         "finds slightly more and takes longer; it can also be changed in predict. By default, 10, or "
-        "20 for more than 100,000 labels.",
+        "20 for more than 250,000 labels.",
         at_least=1,
         by_level=numbers_by_level("beam", int),
     )

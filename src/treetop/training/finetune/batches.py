@@ -17,8 +17,8 @@ WIDTH_STEP = 16
 class Batches:
     """The documents of each step, determined by the seed and the number of the step alone.
 
-    A document occurs at most once per epoch. No state is necessary to resume at a step, and with
-    several processes each could compute the batches of all.
+    A document occurs at most once per epoch. No state is necessary to resume at a step, and
+    each of several processes computes the batches of all.
     """
 
     def __init__(self, lengths: np.ndarray, batch: int, seed: int) -> None:

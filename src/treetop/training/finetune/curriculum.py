@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from treetop.features.encoders.devices import pick_device
 from treetop.features.encoders.transformer import Encoder
 from treetop.ranking.ranker import shortlist
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.arrays import Arrays, part
-from treetop.training.finetune.batches import Batches
+from treetop.runtime.parallel import torch_threads
+from treetop.runtime.progress import Reporter
+from treetop.runtime.team import Team
 from treetop.training.finetune.bootstrap import bootstrap_solution, new_head
 from treetop.training.finetune.head import Head
+from treetop.training.finetune.level import LevelStart, learn_level
 from treetop.training.finetune.matcher import Beams, predict_beams
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.problem import TuningProblem
-from treetop.training.finetune.runlog import RunLog
-from treetop.training.finetune.state import from_arrays, to_arrays
-from treetop.training.finetune.targets import Targets
-from treetop.training.finetune.trainer import LevelTask, LevelTrainer
-from treetop.training.finetune.validation import Validator
+from treetop.training.finetune.runlog import NoLog, RunLog
+from treetop.training.finetune.state import cpu_state, from_arrays
+
+# Work that is shared besides the levels: to embed the training documents.
+EMBED = "embed"
 
 
 class FineTuned(NamedTuple):
@@ -33,14 +37,19 @@ class FineTuned(NamedTuple):
     head: LabelWeights | None  # W of the labels, if their level was fine-tuned
 
 
-def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTuned:
+def fine_tune(
+    encoder: Encoder, problem: TuningProblem, log: RunLog, team: Team | None = None
+) -> FineTuned:
     """Run the first loop of Algorithm 2, t = 1 … D̂; afterwards, `encoder` holds θ*.
 
     P is predicted only if it is part of the shortlists. If documents are trained on all nodes, M
-    consists of the true parents and is used for bootstrapping alone.
+    consists of the true parents and is used for bootstrapping alone. The processes of `team`, of which
+    this one is the leader, train each level together.
     """
-    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime)
-    learner = LevelLearner(learning, problem, log)
+    team = team or Team()
+    shared = FineTuning.share(encoder, problem, team)
+    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team)
+    learner = LevelLearner(learning, problem, log, shared)
     beams: Beams | None = None
     vectors = np.zeros((0, encoder.width), np.float32)
     for t in range(1, problem.levels + 1):
@@ -53,8 +62,54 @@ def fine_tune(encoder: Encoder, problem: TuningProblem, log: RunLog) -> FineTune
             # P[t] = Top(W[t]ᵀ Φ_cat(X, θ[t]), k)
             beams = predict_beams(problem, t, M, level, beams)
     log.close()
+    team.share(None)
     learning.finish()
     return FineTuned(vectors, label_weights(problem, level))
+
+
+@dataclass(frozen=True)
+class FineTuning:
+    """The fine-tuning of all levels, as followers know it."""
+
+    encoder: Encoder
+    problem: TuningProblem
+
+    @classmethod
+    def share(cls, encoder: Encoder, problem: TuningProblem, team: Team) -> Any:
+        """Send followers what they need: not the TF-IDF features, which the linear solver reads.
+
+        On a cluster, return a reference to it.
+        """
+        if team.size == 1 and team.cluster is None:
+            return None
+        home = pick_device(team.device(problem.runtime.device))
+        train, held_out = problem.train, problem.held_out
+        nothing = sp.csr_matrix(train.tfidf.shape, dtype=np.float32)
+        runtime = replace(problem.runtime, reporter=Reporter(), tensorboard=None, verbose=False)
+        light = replace(
+            problem,
+            train=replace(train, tfidf=nothing),
+            held_out=None if held_out is None else replace(held_out, tfidf=nothing),
+            feature_map=replace(problem.feature_map, words=None, encoder=None),
+            runtime=runtime,
+        )
+        work = cls(encoder.cpu(), light)
+        team.share(work)
+        shared = team.cluster and team.cluster.ray.put(work)
+        encoder.to(home)
+        return shared
+
+    def follow(self, team: Team) -> None:
+        """Do a follower's part in each level."""
+        runtime = self.problem.runtime
+        with torch_threads(team.torch_threads(runtime.threads, runtime.deterministic)):
+            encoder = self.encoder.to(pick_device(team.device(runtime.device)))
+            learning = LearningEncoder(encoder, self.problem.train.tokens, runtime, team)
+            while (work := team.receive()) is not None:
+                if work == EMBED:
+                    learning.embed(self.problem.train.tokens)
+                else:
+                    learn_level(learning, self.problem, work, NoLog())
 
 
 def shortlist_of(problem: TuningProblem, t: int, beams: Beams | None) -> sp.csr_matrix | None:
@@ -82,64 +137,47 @@ class LevelLearner:
     encoder: LearningEncoder
     problem: TuningProblem
     log: RunLog
+    shared: Any = None  # encoder and problem on the cluster
 
     def learn(
         self, t: int, M: sp.csr_matrix | None, beams: Beams | None, vectors: np.ndarray
     ) -> Arrays:
         """Learn θ[t] and W[t]; return them and Φ_dnn(θ[t]). `vectors` are Φ_dnn(θ[t-1])."""
-        problem, log, reporter = self.problem, self.log, self.problem.runtime.reporter
+        problem, log = self.problem, self.log
         checkpoint = log.load_checkpoint(t)
         head = new_head(problem, t, self.encoder.width)
         settings = problem.settings
         if checkpoint is None and (settings.bootstrap_first if t == 1 else settings.bootstrap):
             self.bootstrap(head, t, M, vectors)
-        head.to(self.encoder.device)
-        trainer = LevelTrainer(self.encoder, head, self.task(t, M), settings, reporter)
-        if checkpoint is not None:
-            trainer.load_state_dict(checkpoint)
-        validate = None
-        if problem.held_out is not None:
-            validate = Validator(problem, t, self.encoder, head, beams and beams.held_out)
-        log.begin_level(
-            t, problem.step_name("fine-tuning", t), step=trainer.step, steps=problem.steps[t - 1]
+        start = LevelStart(
+            t,
+            M,
+            held_beams=beams and beams.held_out,
+            encoder=cpu_state(self.encoder.weights.state_dict()),
+            head=cpu_state(head.state_dict()),
+            checkpoint=checkpoint,
         )
-        trainer.run(validate, log)
+        step = 0 if checkpoint is None else int(checkpoint["step"][0])
+        log.begin_level(t, problem.step_name("fine-tuning", t), step=step, steps=problem.steps[t - 1])
+        level = self.train(start)
         log.write_history()
-        reporter.step(problem.step_name("embedding", t))
-        return {**to_arrays(trainer.weights()), **self.embedded()}
+        return level
+
+    def train(self, start: LevelStart) -> Arrays:
+        """Train the level, with followers or on a cluster if there are any."""
+        team = self.encoder.team
+        if team.cluster is None:
+            team.share(start)
+            return learn_level(self.encoder, self.problem, start, self.log)
+        from treetop.training.finetune.cluster import learn_on_cluster
+
+        return learn_on_cluster(self.shared, self.problem, start, self.log, team.cluster)
 
     def bootstrap(self, head: Head, t: int, M: sp.csr_matrix | None, vectors: np.ndarray) -> None:
         """Initialize W[t] with the solution of the linear solver on `vectors`, or Φ_dnn(θ[0])."""
         problem = self.problem
         problem.runtime.reporter.step(problem.step_name("bootstrap", t))
         if t == 1:
+            self.encoder.team.share(EMBED)
             vectors = self.encoder.embed(problem.train.tokens)
         head.start_from(*bootstrap_solution(problem, t, M, vectors))
-
-    def task(self, t: int, M: sp.csr_matrix | None) -> LevelTask:
-        """Prepare R̂[t], M[t], batches and the number of steps of a level."""
-        problem, settings = self.problem, self.problem.settings
-        targets = Targets(
-            relevance=problem.weighting.of_positives(problem.relevance[t - 1]),
-            clusters=M if problem.trains_on_shortlists else None,
-            child_ptr=problem.tree.child_ptr[t - 1],
-            weights=problem.train.weights,
-            device=self.encoder.device,
-        )
-        batches = Batches(problem.train.tokens.lengths, settings.batch, settings.seed + t)
-        return LevelTask(
-            t,
-            targets,
-            batches,
-            problem.steps[t - 1],
-            warmup=problem.warmup[t - 1],
-            weighting=problem.weighting,
-        )
-
-    def embedded(self) -> Arrays:
-        """Compute Φ_dnn of the training documents, and of the held-out ones if P is predicted."""
-        problem = self.problem
-        vectors = {"vectors": self.encoder.embed(problem.train.tokens)}
-        if problem.held_out is not None and problem.predicts_beams:
-            vectors["held"] = self.encoder.embed(problem.held_out.tokens)
-        return vectors

@@ -114,15 +114,20 @@ class LevelOptimizer:
     def step(self) -> None:
         """Update the weights by the gradients of a whole batch, which are then cleared."""
         self.encoder.take_gradients()
-        # Gradients are complete: processes that share a batch would add up theirs here.
+        # Gradients are complete: processes that share a batch have added up theirs.
         for parameters in self.clipped_together:
             nn.utils.clip_grad_norm_(parameters, self.clip, foreach=True)
         self.adam.step()
         self.adam.zero_grad(set_to_none=True)
         self.encoder.update_network()
 
+    @property
+    def learned(self) -> list[Tensor]:
+        """The weights that get gradients: those of the network, in its precision, and the head's."""
+        return [*self.encoder.network, *self.head.parameters()]
+
     def forget_gradients(self) -> None:
-        """Clear the gradients that a failed step has left."""
+        """Clear all gradients, such as those that a failed step has left."""
         for weight in (*self.parameters, *self.encoder.network):
             weight.grad = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays
@@ -21,10 +21,30 @@ Figures = dict[str, float]
 VALIDATION = "validation P@1"
 
 
+class LevelLog(Protocol):
+    """What the training loop of a level reports."""
+
+    def record(self, figures: Figures) -> None:
+        """Record the metrics of the steps since the last call."""
+
+    def save_checkpoint(self, t: int, state: State) -> None:
+        """Keep a state from which level `t` can be resumed, if it is time for one."""
+
+
+class NoLog:
+    """The log of processes that follow a leader, who records for all."""
+
+    def record(self, figures: Figures) -> None:
+        """Do nothing."""
+
+    def save_checkpoint(self, t: int, state: State) -> None:
+        """Do nothing."""
+
+
 class RunLog:
     """Writes the files of fine-tuning to the run's folder, if there is one, and reports progress.
 
-    Nothing else in this room writes files; with several processes, only the first would have to.
+    Nothing else in this room writes files; of several processes, only the leader has a `RunLog`.
     """
 
     def __init__(

@@ -16,6 +16,11 @@ def copied(state: Mapping[str, Tensor]) -> State:
     return {name: tensor.detach().to("cpu", copy=True) for name, tensor in state.items()}
 
 
+def cpu_state(state: Mapping[str, Tensor]) -> State:
+    """Return a state on the CPU; tensors that are there already are not copied."""
+    return {name: tensor.detach().cpu() for name, tensor in state.items()}
+
+
 def to_arrays(state: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
     """Convert a state to arrays, which share memory with tensors on the CPU."""
     return {name: tensor.detach().cpu().numpy() for name, tensor in state.items()}

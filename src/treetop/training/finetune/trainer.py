@@ -12,6 +12,7 @@ from torch import Tensor
 
 from treetop.errors import TreetopError
 from treetop.runtime.arrays import part, prefixed
+from treetop.runtime.failpoints import failpoint
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.schema import TransformerSettings
@@ -20,7 +21,7 @@ from treetop.training.finetune.head import Head
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.objective import Objective
 from treetop.training.finetune.optimizer import LevelOptimizer, rate_at
-from treetop.training.finetune.runlog import VALIDATION, Figures, RunLog
+from treetop.training.finetune.runlog import VALIDATION, Figures, LevelLog
 from treetop.training.finetune.state import State, copied
 from treetop.training.finetune.step import TrainingStep
 from treetop.training.finetune.targets import Targets
@@ -77,13 +78,13 @@ class LevelTrainer:
         self.since_best = 0  # number of validations since the best one
         self.best_weights: State = {}
 
-    def run(self, validate: Callable[[], float] | None, log: RunLog) -> None:
+    def run(self, validate: Callable[[], float] | None, log: LevelLog) -> None:
         """Train until the last step, or until `patience` validations in a row give no better score."""
         self.encoder.train()
         self.head.train()
         started = time.perf_counter()
         while self.step < self.task.steps and not self.has_stalled:
-            # With several processes, each would train on its share of these documents.
+            failpoint(f"level-{self.task.level}", self.step)
             rows = self.task.batches[self.step]
             self.train_on(rows)
             validate_now = validate if self.is_due(self.steps_between_validations) else None
@@ -120,7 +121,8 @@ class LevelTrainer:
 
     def read_figures(self, started: float) -> Figures:
         """Return metrics of the steps since the last call; raise if a loss is not finite."""
-        losses = self.losses[self.losses_read : self.step].cpu().numpy()
+        shares = self.losses[self.losses_read : self.step]
+        losses = self.encoder.team.add_up(shares).cpu().numpy()
         invalid = np.flatnonzero(~np.isfinite(losses))
         if invalid.size:
             step = self.losses_read + int(invalid[0])

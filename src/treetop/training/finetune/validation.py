@@ -42,9 +42,17 @@ class Validator:
 
     @torch.inference_mode()
     def __call__(self) -> float:
-        """Return the share of documents whose best node is a true one."""
+        """Return the share of documents whose best node is a true one.
+
+        All processes embed the documents; the leader finds their best nodes.
+        """
+        vectors, team = self.encoder.embed(self.tokens), self.encoder.team
+        return float(team.agree(self.score(vectors) if team.leads else 0.0))
+
+    def score(self, embedded: np.ndarray) -> float:
+        """Return the share of documents whose best node, given their Φ_dnn, is a true one."""
         documents, device = self.tokens.rows, self.head.weight.device
-        vectors = torch.from_numpy(self.encoder.embed(self.tokens)).to(device)
+        vectors = torch.from_numpy(embedded).to(device)
         hits = torch.zeros((), device=device)
         for numbers in np.array_split(np.arange(documents), -(-documents // DOCUMENTS_AT_ONCE)):
             rows = torch.from_numpy(numbers).to(device)

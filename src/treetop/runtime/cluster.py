@@ -1,0 +1,210 @@
+"""Tasks on a Ray cluster, which is the extra `cluster`; it is used only where a runtime names one.
+
+Ray schedules the tasks, sends their inputs to each machine once, and repeats those of a process or
+machine that has failed. Results are consumed as they arrive, and only so many tasks are under way that
+results which nobody has consumed yet cannot pile up.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from treetop.errors import TreetopError
+from treetop.runtime.extras import require
+from treetop.runtime.failpoints import failpoint
+from treetop.runtime.runtime import Runtime
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Remote = Callable[[Item, np.ndarray], Result]
+# Tasks per core that are under way: while one is computed, the next is on its way.
+TASKS_PER_CORE = 2
+RETRIES = 3
+LOCAL, LOOPBACK = "local", "127."
+SECONDS_TO_ANSWER = 10
+
+
+class Cluster:
+    """A connection to a Ray cluster."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        """Connect to ``runtime.cluster``: an address, auto, or local, which starts Ray here."""
+        self.ray = require("clusters", "cluster", "ray")
+        self.runtime, self.reporter = runtime, runtime.reporter
+        self.stall_seconds = 60 * runtime.stall_minutes
+        self.connected_here = not self.ray.is_initialized()
+        if self.connected_here:
+            self.connect(str(runtime.cluster))
+        self.known = self.living_nodes()
+        self.stored: dict[int, Any] = {}  # references to what is stored, by the identity of the object
+        for kind in _sent_once:
+            self.ray.util.register_serializer(kind, serializer=self.store, deserializer=fetched)
+        self.call = self.ray.remote(num_cpus=1, max_retries=RETRIES)(call)
+
+    def connect(self, address: str) -> None:
+        """Connect this process, whose standard error stays free of what Ray logs."""
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is sent anywhere
+        options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR}
+        if address == LOCAL:
+            options |= {"num_cpus": self.runtime.thread_count, "include_dashboard": False}
+            options["_node_ip_address"] = "127.0.0.1"
+        check_answers(address)
+        if address.startswith(LOOPBACK):  # Ray would look for the machine's outer address
+            options["_node_ip_address"] = address.partition(":")[0]
+        try:
+            self.ray.init(address=address, **options)
+        except (ConnectionError, ValueError, RuntimeError) as error:
+            raise no_cluster(address, str(error).strip().splitlines()[0]) from None
+
+    def close(self) -> None:
+        """Disconnect, unless the program was connected before."""
+        if self.connected_here:
+            self.ray.shutdown()
+
+    @property
+    def cores(self) -> int:
+        """Number of CPU cores of all machines."""
+        return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
+
+    @property
+    def gpus(self) -> int:
+        """Number of GPUs of all machines."""
+        return int(self.ray.cluster_resources().get("GPU", 0))
+
+    def living_nodes(self) -> dict[str, str]:
+        """Return the names of the machines by their numbers in Ray."""
+        return {
+            node["NodeID"]: f"{node['NodeManagerHostname']} ({node['NodeManagerAddress']})"
+            for node in self.ray.nodes()
+            if node["Alive"]
+        }
+
+    def note_lost_nodes(self) -> None:
+        """Report machines that have left the cluster."""
+        living = self.living_nodes()
+        for number in self.known.keys() - living.keys():
+            self.reporter.note(
+                f"machine {self.known[number]} has failed or left the cluster: its tasks are repeated"
+            )
+        self.known = living
+
+    def store(self, value: Any) -> Any:
+        """Return a reference to an object in Ray's store, in which it stays as long as it exists."""
+        key = id(value)
+        if key not in self.stored:
+            content = {field.name: getattr(value, field.name) for field in fields(value)}
+            self.stored[key] = self.ray.put((type(value), content))
+            weakref.finalize(value, self.stored.pop, key, None)
+        return self.stored[key]
+
+    def run(
+        self,
+        work: Remote[Item, Result],
+        tasks: Sequence[Item],
+        consume: Callable[[Item, Result], object],
+        advance: Callable[[], object],
+        gpus: int = 0,
+    ) -> None:
+        """Call ``consume(task, work(task, cancel))`` for each task, in the order in which they end.
+
+        `work` is pickled; it is sent to each machine once. Its arrays arrive read-only.
+        """
+        shared = self.ray.put(work)
+        remaining = iter(range(len(tasks)))
+        pending: dict[Any, int] = {}
+        limit = TASKS_PER_CORE * ((gpus and self.gpus) or self.cores)
+        started: dict[int, int] = {}
+
+        def start(number: int) -> None:
+            started[number] = started.get(number, 0) + 1
+            pending[self.call.options(num_gpus=gpus).remote(shared, tasks[number])] = number
+
+        while True:
+            while len(pending) < limit and (number := next(remaining, None)) is not None:
+                start(number)
+            if not pending:
+                return
+            ready, _ = self.ray.wait(list(pending), timeout=self.stall_seconds)
+            self.note_lost_nodes()
+            if not ready:
+                self.repeat(pending, started, start)
+            for reference in ready:
+                number = pending.pop(reference)
+                consume(tasks[number], self.result(reference))
+                advance()
+
+    def repeat(
+        self, pending: dict[Any, int], started: dict[int, int], start: Callable[[int], None]
+    ) -> None:
+        """Start tasks again of which none has ended in a long time: their processes do not answer."""
+        for reference, number in list(pending.items()):
+            if started[number] > RETRIES:
+                raise TreetopError(
+                    f"a task on the cluster did not end in {self.stall_seconds / 60:.3g} minutes, "
+                    f"{RETRIES + 1} times: raise stall_minutes, or see `ray list tasks`"
+                )
+            self.ray.cancel(reference, force=True)
+            del pending[reference]
+            start(number)
+        self.reporter.note("tasks on the cluster do not answer: repeating them")
+
+    def result(self, reference: Any) -> Any:
+        """Return the result of a task, or raise its error as if it had occurred here."""
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayTaskError as error:
+            raise (error.cause or error) from None
+        except self.ray.exceptions.RayError as error:
+            reason = str(error).strip().splitlines()[0]
+            raise TreetopError(f"a task on the cluster failed {RETRIES + 1} times: {reason}") from None
+
+
+# Classes of objects that go to a machine once, however many tasks they are part of.
+_sent_once: list[type] = []
+
+
+def sent_once(kind: type[Item]) -> type[Item]:
+    """Decorate a dataclass of large objects."""
+    _sent_once.append(kind)
+    return kind
+
+
+def fetched(reference: Any) -> Any:
+    """Return an object from Ray's store; its arrays are read-only and not copied."""
+    import ray
+
+    kind, content = ray.get(reference)
+    return kind(**content)
+
+
+def check_answers(address: str) -> None:
+    """Raise unless something listens at HOST:PORT; Ray would try for minutes."""
+    host, _, port = address.rpartition(":")
+    if "/" in address or not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+    except OSError as error:
+        raise no_cluster(address, error.strerror or str(error)) from None
+
+
+def no_cluster(address: str, reason: str) -> TreetopError:
+    """Return the error to raise if there is no cluster at an address."""
+    return TreetopError(
+        f"no Ray cluster at {address!r} ({reason}): start one (ray start --head), or use cluster=local "
+        "(--cluster local)"
+    )
+
+
+def call(work: Remote[Item, Result], task: Item) -> Result:
+    """Do a task in a process of the cluster."""
+    failpoint("task")
+    return work(task, np.zeros(1, np.uint8))
