@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import treetop
 from treetop.errors import TreetopError
 from treetop.metrics import evaluate
-from treetop.runtime.checking import check_indices
+from treetop.runtime.checking import check_sparse
 
 
 def csr(indices, indptr, shape=(2, 3)):
@@ -44,7 +44,7 @@ def test_a_damaged_matrix_is_refused_before_anything_follows_its_indices(kind):
     damaged = DAMAGED[kind]
     message = "is a damaged sparse matrix: its indices lead outside of its shape"
     with pytest.raises(TreetopError, match=f"the matrix {message}"):
-        check_indices(damaged, "the matrix")
+        check_sparse(damaged, "the matrix")
     if damaged.shape != (2, 3):
         return
     X, Y = np.eye(2, 3), np.eye(2, 3)
@@ -65,6 +65,6 @@ def test_a_damaged_matrix_is_refused_before_anything_follows_its_indices(kind):
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "bsr", "lil", "dok", "dia"])
 def test_sound_matrices_of_every_format_pass(form):
-    check_indices(sp.random(6, 8, 0.3, form), "X")
-    check_indices(sp.csr_matrix((0, 5)).asformat(form), "X")
-    check_indices(sp.csr_array(np.eye(4)).asformat(form), "X")
+    check_sparse(sp.random(6, 8, 0.3, form), "X")
+    check_sparse(sp.csr_matrix((0, 5)).asformat(form), "X")
+    check_sparse(sp.csr_array(np.eye(4)).asformat(form), "X")

@@ -160,7 +160,7 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
 
 
-def check_indices(matrix: Any, name: str) -> None:
+def check_sparse(matrix: Any, name: str) -> None:
     """Raise if indices of a sparse matrix lead outside of it: scipy and kernels follow them blindly.
 
     `matrix` is from a user, who may have made it from arrays that do not fit together. Formats without
