@@ -7,6 +7,8 @@ from functools import cache
 from typing import Any
 
 from numba import njit, types
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler
 from numba.core.registry import cpu_target
 from numba.extending import typeof_impl
 
@@ -29,11 +31,42 @@ def numba_type(kind: Scalar | Array | Tuple) -> Any:
     return types.Tuple([numba_type(item) for item in kind.items])
 
 
+class HelperLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """A helper in the form that is linked into kernels.
+
+    numba itself also makes machine code of it, which nobody would run: a sixth of all time.
+    """
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, name: str) -> int:
+        """There is no machine code."""
+        self._ensure_finalized()
+        return 0
+
+    @property
+    def codegen(self) -> Any:
+        """Who is told about the environment of the machine code."""
+        return self
+
+    def set_env(self, name: str, environment: Any) -> None:
+        """Nothing needs it."""
+
+
+class HelperCompiler(Compiler):  # type: ignore[misc]
+    """Compiles to a `HelperLibrary`."""
+
+    def __init__(self, typing: Any, target: Any, library: Any, *function: Any) -> None:
+        super().__init__(typing, target, HelperLibrary(target.codegen(), "helper"), *function)
+
+
 @cache
 def dispatcher_of(helper: Helper) -> Any:
     """A helper as numba sees it. It has no wrapper for Python, which would take long to compile."""
     options = COMMON if helper.makes_arrays else COMMON | LEAN
-    return njit(**options, no_cpython_wrapper=True)(helper.function)
+    dispatcher = njit(**options, no_cpython_wrapper=True, pipeline_class=HelperCompiler)
+    return dispatcher(helper.function)
 
 
 @typeof_impl.register(Helper)

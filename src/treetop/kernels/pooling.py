@@ -12,6 +12,7 @@ documents x room each. A pool is flat, with pointers by document.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
+from treetop.kernels.arrays import empty
 
 BLOCK = 32  # values that are looked through together
 pool_types = (const(i8), const(i8))  # pointers by document, labels
@@ -76,7 +77,7 @@ def any_above(values, first, last, cut):
 @kernel(void(const(f4), const(i8), const(i8), i8, array(f4)), use=PREDICTION)
 def kth_largest(values, starts, counts, k, out):
     """The `k`-th largest of each document's `counts` values, which begin at `starts`; else -inf."""
-    best = np.empty(k, np.float32)
+    best = empty(k, np.float32)
     for row in range(counts.size):
         found, last = 0, starts[row] + counts[row]
         for block in range(starts[row], last, BLOCK):
@@ -202,7 +203,7 @@ def complete(ptr, labels, node_of, first_leaf, nodes, scores, counts, out):
 def rank(ptr, labels, scores, out_labels, out_scores, out_counts):
     """Each document's labels with the largest scores, best first, ties to the lower label."""
     k = out_labels.shape[1]
-    best = np.empty(k, np.float64)
+    best = empty(k, np.float64)
     for row in range(out_counts.size):
         count = 0
         for at in range(ptr[row], ptr[row + 1]):

@@ -20,6 +20,8 @@ def score_missing(
     """
     above = pool.above[tree]
     missing = np.flatnonzero(above != LISTED)
+    if not missing.size:
+        return
     levels = search.rankers[tree].level_of(above[missing])
     for level in np.unique(levels):
         below = np.zeros(above.size, bool)

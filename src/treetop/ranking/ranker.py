@@ -85,12 +85,12 @@ class Ranker:
         """The beam width of prediction (int64) at levels 1 … D; that of the labels is not used."""
         return beams_of_levels(self.settings, self.tree.depth, self.tree.depth)
 
-    @property
+    @cached_property
     def labels(self) -> int:
         """L, the number of labels."""
         return int(self.tree.label_of.size)
 
-    @property
+    @cached_property
     def first_leaf(self) -> int:
         """The number of the first node of the labels' level across all levels."""
         return int(self.weights.child_ptr[-1]) - self.labels
@@ -137,9 +137,10 @@ class Ranker:
 
     def most_passed(self, plan: SearchPlan) -> int:
         """An upper limit of the nodes that a search scores above its labels."""
-        opened = np.append(1, plan.beams)[: plan.depth - 1]
+        opened = [1, *plan.beams[: plan.depth - 2].tolist()]
         sizes = self.tree.sizes[: plan.depth - 1]
-        return int(np.minimum(opened * self.weights.largest, sizes).sum())
+        largest = self.weights.largest
+        return sum(min(beam * largest, size) for beam, size in zip(opened, sizes, strict=False))
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The arrays of tree and weights by name, for a file."""
