@@ -299,6 +299,15 @@ def commit():
     return asked.stdout.strip()
 
 
+def finished_kinds(given):
+    """Counts of the kinds in the output of an earlier run at this commit."""
+    if not given.out.is_file():
+        return {}
+    facts = json.loads(given.out.read_text("utf-8"))
+    same = (facts["commit"], facts["seed"]) == (commit(), given.seed)
+    return facts["kinds"] if same else {}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--count", type=int, default=20_000)
@@ -307,6 +316,8 @@ def main():
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--number", type=int)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--resume", action="store_true", help="keep the kinds of OUT that are done")
+    parser.add_argument("--minutes", type=float, help="begin no further kind after this time")
     given = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (MOST, MOST))  # of this process and of all children
     in_memory = Path("/dev/shm")
@@ -318,19 +329,23 @@ def main():
         if given.number is not None:
             show(sources[0], work, given.number, given.seed)
             return
-        started, kinds = time.time(), {}
+        kinds = finished_kinds(given) if given.resume else {}
+        started, before = time.time(), sum(kind["seconds"] for kind in kinds.values())
         for position, source in enumerate(sources):
-            share = given.count * (position + 1) // len(sources) - given.count * position // len(
-                sources
-            )
-            kinds[source.name] = fuzz(source, work, range(share), given.seed, given.jobs)
+            if source.name not in kinds:
+                if given.minutes and time.time() - started > 60 * given.minutes:
+                    sys.exit("stopped: run again with --resume")
+                share = given.count * (position + 1) // len(sources) - given.count * position // len(
+                    sources
+                )
+                kinds[source.name] = fuzz(source, work, range(share), given.seed, given.jobs)
             total = {outcome: sum(kind[outcome] for kind in kinds.values()) for outcome in OUTCOMES}
             if given.out:
                 facts = {
                     "mutants": sum(total.values()),
                     "seed": given.seed,
                     "total": total,
-                    "seconds": round(time.time() - started),
+                    "seconds": round(before + time.time() - started),
                     "kinds": kinds,
                     "machine": {"processor": platform.machine(), "cores": os.cpu_count()},
                     "versions": versions(),

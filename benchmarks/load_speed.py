@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import platform
+import subprocess
 import tempfile
 import time
 from dataclasses import replace
@@ -92,6 +93,16 @@ def seconds_to_load(folder, threads):
     return np.array(taken[1:]).T.tolist()
 
 
+def commit():
+    return subprocess.run(
+        ["git", "describe", "--always", "--dirty"],
+        cwd=Path(__file__).parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--gb", type=float, default=1.0)
@@ -102,6 +113,7 @@ def main():
     facts = {
         "repeats": REPEATS,
         "cores": os.cpu_count(),
+        "commit": commit(),
         "python": platform.python_version(),
         "numpy": np.__version__,
         "loads": {},

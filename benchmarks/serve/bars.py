@@ -127,7 +127,7 @@ def steady(server, bodies, seconds, rate):
         text=True,
         check=True,
     )
-    return json.loads(completed.stdout)
+    return json.loads(completed.stdout)["answers"]
 
 
 def percentile(values, share):

@@ -7,6 +7,8 @@ their own, so that what is measured is the server. Measurements:
 
 - overload: rounds of as many requests as 64 clients can send, and of four times as many per second as
   were answered then; goodput is the number of answers with status 200 per second, by the median round.
+  Both are sent by the same program; it says which share of its own core it needed. A request that is
+  due while all of its 4,000 connections wait for an answer counts as unsent.
 - explain: 20 labels of a text of 1 MB alone, and seven of these at once while others ask for labels.
 - reload: requests while the folder holds a model that crashes, or hangs, and the server is told to
   load it.
@@ -57,7 +59,7 @@ raise SystemExit(run.serve(options))
 
 
 def send(server, bodies, cores, seconds, *how):
-    """Send requests; return (status, seconds, when) of each."""
+    """Send requests; return the output of steady.py."""
     completed = subprocess.run(
         [sys.executable, HERE / "steady.py", server.address, bodies, "--seconds", str(seconds), *how],
         capture_output=True,
@@ -87,20 +89,26 @@ def overload(given, bodies, cores):
         send(server, bodies, cores[1], 3, "--clients", str(CLIENTS))
         for _ in range(given.rounds):
             most = send(server, bodies, cores[1], given.seconds, "--clients", str(CLIENTS))
-            peak = sum(status == 200 and at < given.seconds for status, _, at in most) / given.seconds
-            answers = send(server, bodies, cores[1], given.seconds, "--rate", str(FACTOR * peak))
+            peak = answered_in_time(most, given.seconds) / given.seconds
+            sent = send(server, bodies, cores[1], given.seconds, "--rate", str(FACTOR * peak))
+            answers, in_time = sent["answers"], answered_in_time(sent, given.seconds) / given.seconds
             good = [seconds for status, seconds, _ in answers if status == 200]
             refused = [seconds for status, seconds, _ in answers if status == 503]
-            in_time = sum(status == 200 and at < given.seconds for status, _, at in answers)
-            in_time /= given.seconds
             rounds.append(
                 {
                     "peak_per_second": peak,
                     "offered_per_second": len(answers) / given.seconds,
                     "good_per_second": in_time,
                     "share_of_peak": in_time / peak,
+                    "good": len(good),
                     "refused": len(refused),
-                    "other": len(answers) - len(good) - len(refused),
+                    "unsent": sent["unsent"],
+                    "failures": sent["failures"],
+                    "other": len(answers) - len(good) - len(refused) - sent["unsent"],
+                    "generator_share_of_its_core": {
+                        "at_peak": most["processor_seconds"] / given.seconds,
+                        "at_overload": sent["processor_seconds"] / given.seconds,
+                    },
                     "good_p99_ms": 1e3 * (percentile(good, 0.99) or 0.0),
                     "refused_p50_ms": 1e3 * (percentile(refused, 0.5) or 0.0),
                 }
@@ -108,6 +116,11 @@ def overload(given, bodies, cores):
             print(json.dumps(rounds[-1]), flush=True)
     share = statistics.median(one["share_of_peak"] for one in rounds)
     return {"factor": FACTOR, "clients": CLIENTS, "share_of_peak": share, "rounds": rounds}
+
+
+def answered_in_time(sent, seconds):
+    """The number of answers with status 200 while requests were being sent."""
+    return sum(status == 200 and at < seconds for status, _, at in sent["answers"])
 
 
 def explain(given, bodies, cores):
@@ -173,7 +186,9 @@ def reload_fragile(given, server, bodies, cores, model, folder, name):
     answers = []
     seconds = max(given.seconds, 15)
     load = threading.Thread(
-        target=lambda: answers.extend(send(server, bodies, cores[1], seconds, "--clients", "16"))
+        target=lambda: answers.extend(
+            send(server, bodies, cores[1], seconds, "--clients", "16")["answers"]
+        )
     )
     load.start()
     folder.with_name(name).touch()

@@ -16,6 +16,7 @@ from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
 from treetop.model.summary import html_card
 from treetop.runtime import Runtime
+from treetop.runtime.checking import check_sparse
 
 if TYPE_CHECKING:
     from treetop.explain.explanation import Explanation
@@ -136,6 +137,8 @@ class FittedMixin(SavingMixin):
         """
         model, place = self._fitted(), self._place(runtime, threads)
         check_limits(k, beam)
+        if candidates is not None and hasattr(candidates, "format"):
+            check_sparse(candidates, "candidates")
         documents = self._documents(X, features)
         if place.cluster is not None:
             from treetop.model.remote import scores_on_cluster  # on use, as in `explain`

@@ -249,25 +249,33 @@ def test_an_option_that_a_format_does_not_use_is_an_error(tmp_path):
         open_data(path, merge_duplicates=True)
 
 
+def first_part(content):
+    """The first of two zst files, one after the other, which are one file."""
+    zstandard = pytest.importorskip("zstandard")
+    return zstandard.ZstdCompressor(write_checksum=True).compress(content[:999])
+
+
 def compressed(name, content):
     if name.endswith("zst"):
         zstandard = pytest.importorskip("zstandard")
         compressor = zstandard.ZstdCompressor(write_checksum=True)
-        return compressor.compress(content[:999]) + compressor.compress(content[999:])
+        return first_part(content) + compressor.compress(content[999:])
     module = {"gz": "gzip", "xz": "lzma"}.get(name.rsplit(".", 1)[1])
     return __import__(module).compress(content) if module else bz2.compress(content)
 
 
 @pytest.mark.parametrize("name", ["a.txt.zst", "a.txt.gz", "a.txt.bz2", "a.txt.xz"])
 def test_a_cut_file_is_never_read_as_complete(tmp_path, name):
-    lines = "".join(f"line {n} {n * n}\n" for n in range(300)).encode()
+    """Cut after every byte; a zst file also between its two parts, each of which is complete."""
+    lines = "".join(f"line {n} {n * n}\n" for n in range(120)).encode()
     content = compressed(name, lines)
-    assert len(open_data(file_of(tmp_path, name, content)).split("train")) == 300
-    between = compressed(name, lines[:999]) if not name.endswith("zst") else b""
-    for cut in range(1, len(content), max(1, len(content) // 60)):
+    assert len(open_data(file_of(tmp_path, name, content)).split("train")) == 120
+    between = first_part(lines) if name.endswith("zst") else b""
+    assert len(content) > 200
+    for cut in range(1, len(content)):
         if content[:cut] == between:
             continue
-        with pytest.raises(TreetopError, match="damaged after line"):
+        with pytest.raises(TreetopError, match=r"damaged after line|a.txt.\w+: "):
             open_data(file_of(tmp_path, name, content[:cut]))
 
 

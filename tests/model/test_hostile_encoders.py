@@ -225,6 +225,33 @@ def test_panics_of_libraries_are_errors_and_interrupts_are_not(tmp_path):
         raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("name", ["transformer", "onnx"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_template_with_an_undefined_token_is_refused_before_it_panics(folder_of, capfd, name, nested):
+    folder = folder_of(name)
+
+    def forget_first_token(tokenizer):
+        template = tokenizer["post_processor"]
+        del template["special_tokens"]["<s>"]
+        if nested:
+            tokenizer["post_processor"] = {"type": "Sequence", "processors": [template]}
+
+    change_json(folder / "encoder" / "tokenizer.json", forget_first_token)
+    assert_refused(folder, "names the special token '<s>', which it does not define")
+    assert "panicked" not in capfd.readouterr().err
+
+
+def test_a_panic_prints_no_backtrace(monkeypatch, tmp_path):
+    """With too little memory for the symbols of torch, printing it would never end."""
+    monkeypatch.setenv("RUST_BACKTRACE", "1")
+    with errors_in_one_line(tmp_path):
+        assert os.environ["RUST_BACKTRACE"] == "0"
+    assert os.environ["RUST_BACKTRACE"] == "1"
+    monkeypatch.delenv("RUST_BACKTRACE")
+    with errors_in_one_line(tmp_path):
+        assert "RUST_BACKTRACE" not in os.environ
+
+
 def test_compressing_reads_headers_of_encoders_that_were_never_opened(folder_of):
     folder = folder_of("transformer")
     (folder / "encoder" / "model.safetensors").write_bytes(b"\x02" + bytes(7) + b"[]")

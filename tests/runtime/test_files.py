@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import treetop
+from treetop.data import open_data
 from treetop.errors import TreetopError
 from treetop.runtime import files, temporary
 from treetop.runtime.arrays import write_arrays
@@ -24,6 +26,7 @@ from treetop.runtime.files import (
     reserving,
 )
 from treetop.runtime.temporary import has_temporary_folder, private_folder, scratch_folder
+from treetop.training.run import check_run
 
 
 @pytest.fixture
@@ -393,3 +396,43 @@ def test_a_private_folder_is_never_one_that_somebody_else_made(tmp_path, monkeyp
     own.parent.rmdir()
     own.parent.symlink_to(tmp_path)
     assert tmp_path / "demo" not in (private_folder("demo"), *tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["half \ud800 of a pair", "nul\0l"])
+def test_a_name_that_no_file_can_have_is_one_line(tmp_path, name):
+    path = str(tmp_path / name)
+    model = treetop.XRLinear().fit(["red", "green"] * 5, [["a"], ["b"]] * 5)
+    attempts = [
+        lambda: treetop.load(path),
+        lambda: model.save(path),
+        lambda: model.save(tmp_path / name / "inside"),
+        lambda: open_data(path),
+        lambda: check_run(path),
+    ]
+    for attempt in attempts:
+        with pytest.raises(TreetopError, match="no file can have this name") as error:
+            attempt()
+        str(error.value).encode("utf-8")
+        assert "\n" not in str(error.value)
+    with pytest.raises(TreetopError, match="no file can have"), replacing_file(Path(path)) as file:
+        file.write("lost")
+
+
+def test_a_name_that_is_too_long_is_one_line(tmp_path):
+    for attempt in (treetop.load, open_data, check_run):
+        with pytest.raises(TreetopError, match="xxx…: the name is too long"):
+            attempt(tmp_path / ("x" * 300))
+
+
+def test_names_that_are_not_utf8_work(tmp_path):
+    """Linux allows any bytes; Python calls them halves of surrogate pairs."""
+    folder = tmp_path / os.fsdecode(b"m\xff")
+    try:
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system has UTF-8 names only")
+    treetop.XRLinear().fit(["red", "green"] * 5, [["a"], ["b"]] * 5).save(folder)
+    (folder / "README.md").read_text("utf-8")
+    table = tmp_path / os.fsdecode(b"t\xff.csv")
+    table.write_text("text,labels\nred,a\ngreen,b\n")
+    assert treetop.load(folder).predict(open_data(table).split("train").texts, k=1)[0][0][0] == "a"

@@ -151,6 +151,27 @@ def test_fit_accepts_feature_matrices(rng):
         np.testing.assert_allclose(made.toarray(), scores.toarray(), atol=1e-3)
 
 
+@pytest.mark.parametrize("tree", ["L", "4-L"])
+def test_a_document_of_weight_2_is_the_document_twice(rng, tree):
+    X, weights = rng.normal(size=(60, 8)).astype(np.float32), np.where(np.arange(60) % 3, 1, 2)
+    labels = [[f"l{n % 4}", "m"][: 1 + (x[0] > 0)] for n, x in enumerate(X)]
+    rows = np.repeat(np.arange(60), weights)
+    exactly = {"tolerance": 1e-6, "passes": 10_000, "tree": tree}
+    weighted = treetop.XRLinear(**exactly).fit(X, labels, sample_weight=weights)
+    repeated = treetop.XRLinear(**exactly).fit(X[rows], [labels[row] for row in rows])
+    difference = weighted.predict_scores(X, 5) - repeated.predict_scores(X, 5)
+    assert abs(difference).max() < 1e-6
+
+
+def test_text_features_count_each_document_once_whatever_its_weight():
+    """Weights that sum to 1 do not make every word rarer than `min_df`."""
+    plain = treetop.XRLinear(min_df=2).fit(TEXTS, LABELS)
+    tiny = treetop.XRLinear(min_df=2).fit(TEXTS, LABELS, sample_weight=np.full(len(TEXTS), 0.01))
+    expected = plain.model_.features(TEXTS, treetop.Runtime())
+    found = tiny.model_.features(TEXTS, treetop.Runtime())
+    assert (found.sparse != expected.sparse).nnz == 0
+
+
 def test_documents_without_labels_are_negatives():
     texts = [*TEXTS, "grey fog"]  # words are learned from all documents
     with_fog = treetop.XRLinear().fit([*texts, "grey fog"], [*LABELS, [], []])

@@ -18,6 +18,7 @@ from treetop.data.options import ANY_FEATURES, ReadOptions
 from treetop.data.ready import with_ready_features
 from treetop.errors import TreetopError
 from treetop.fields import documented_fields
+from treetop.runtime.files import check_path
 
 # Names of files and folders that look like a split of a data set.
 SPLIT_LIKE = re.compile(
@@ -112,6 +113,7 @@ def format_of(path: Path) -> ModuleType:
 
 def recognized_format(path: Path) -> ModuleType | None:
     """The module of the format of a file or folder; None if it is in none of the known ones."""
+    check_path(path)
     if not path.exists():
         raise TreetopError(f"{path}: no such file or folder")
     if path.is_file():

@@ -111,8 +111,10 @@ class XRLinear(Learner):
         label_names : sequence of names, optional
             Names of the columns of a matrix `y`; by default ``"0"``, ``"1"``, ….
         sample_weight : array of shape (N,), optional
-            Weight of each document: one of weight 2 counts as two equal documents, and one of weight 0
-            is left out. Text features are learned from every document that counts, once each.
+            Weight of each document: one of weight 2 counts as two equal documents (exactly so with
+            ``tolerance=1e-6`` and enough ``passes``), and one of weight 0 is left out. Only the text
+            features, n-grams and their weights, are learned from every document once: ``min_df`` counts
+            documents, and weights that sum to 1 must not make all words rare.
         tree : Tree, optional
             A label tree to use instead of those that would be built: see `treetop.labels.tree`.
         verbose : bool or int, optional

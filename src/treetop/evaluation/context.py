@@ -14,6 +14,7 @@ from treetop.errors import TreetopError
 from treetop.evaluation.propensity import inverse_propensity, propensity_constants
 from treetop.labels.alignment import align_with_scores
 from treetop.ranking.combining import ranked_labels
+from treetop.runtime.checking import check_sparse
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,8 @@ def ranking_context(
 
 def score_matrix(scores: Any) -> sp.csr_matrix:
     """Convert scores to a sparse matrix; raise unless they are a matrix of numbers."""
+    if sp.issparse(scores):
+        check_sparse(scores, "scores")
     try:
         matrix = sp.csr_matrix(scores)
         unusable = np.isnan(matrix.data).any()

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import Features, features
+from treetop.runtime.checking import check_sparse
 from treetop.runtime.frames import column_names, listed
 
 # Kinds of numpy types: numbers, and those of arrays of texts.
@@ -125,6 +126,7 @@ def read_features(X: Any) -> Features:
     if isinstance(X, Features):
         return X
     if sp.issparse(X):
+        check_sparse(X, "X")
         return features(X)
     array = np.asarray(X)
     if array.dtype.kind == "c":

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.labels.separators import LabelReading, label_reading
 from treetop.labels.types import NAME_TYPES, is_absent, is_name, not_a_name
+from treetop.runtime.checking import check_sparse
 from treetop.runtime.frames import column_names, listed
 
 NUMBER_TYPES = (bool, int, float, np.integer, np.floating, np.bool_)
@@ -54,6 +55,7 @@ def given_labels(
     if (columns := column_names(y)) is not None:
         return given_table(y, columns, input_name)
     if sp.issparse(y):
+        check_sparse(y, input_name)
         return GivenLabels(matrix=y)
     if hasattr(y, "__array__"):
         return given_array(np.asarray(y), input_name, is_known)

@@ -28,7 +28,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.runtime.arrays import Arrays, part, prefixed, read_arrays, write_arrays
 from treetop.runtime.checking import Column, check_arrays, reading
-from treetop.runtime.files import json_lines, replacing_folder
+from treetop.runtime.files import check_path, json_lines, replacing_folder
 from treetop.runtime.pinned import read_pinned
 from treetop.settings.making import PARAMETERS
 from treetop.settings.schema import TransformerSettings
@@ -89,6 +89,7 @@ def read_model(folder: Path, verify: bool | None = None, runtime: Runtime | None
     All files are of one model, even if another process replaces it meanwhile. They may be from a
     stranger: every number that a kernel or an allocation follows is checked.
     """
+    check_path(folder)
     return read_pinned(folder, lambda place: read_files(place, folder, verify, runtime or Runtime()))
 
 

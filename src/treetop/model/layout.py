@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from treetop.errors import TreetopError
-from treetop.runtime.files import replacing_file, saving
+from treetop.runtime.files import check_path, replacing_file, saving
 from treetop.runtime.temporary import whole_name
 
 # Version 2: weights lie in the order of their rows, and readers check every number.
@@ -155,6 +155,7 @@ def check_target(target: Path) -> None:
 
     An empty folder and a folder that holds nothing but a treetop model may be replaced.
     """
+    check_path(Path(target))
     try:
         reason = obstacle(Path(target))
     except OSError as error:

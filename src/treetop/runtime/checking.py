@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -158,3 +158,35 @@ def reading(path: Path) -> Iterator[None]:
         raise TreetopError(
             f"{path}: damaged: {error}: copy the model folder again or train again"
         ) from None
+
+
+def check_sparse(matrix: Any, name: str) -> None:
+    """Raise if indices of a sparse matrix lead outside of it: scipy and kernels follow them blindly.
+
+    `matrix` is from a user, who may have made it from arrays that do not fit together. Formats without
+    such arrays are not checked.
+    """
+    if matrix.format == "coo":
+        fit = all(
+            within(at, size) for at, size in zip((matrix.row, matrix.col), matrix.shape, strict=True)
+        ) and (len(matrix.row) == len(matrix.col) == len(matrix.data))
+    elif matrix.format in ("csr", "csc", "bsr"):
+        height, width = getattr(matrix, "blocksize", (1, 1))
+        rows, columns = matrix.shape[0] // height, matrix.shape[1] // width
+        rows, columns = (columns, rows) if matrix.format == "csc" else (rows, columns)
+        ends = matrix.indptr
+        fit = len(ends) == rows + 1 and ends[0] == 0 and bool((np.diff(ends) >= 0).all())
+        fit = fit and ends[-1] <= min(len(matrix.indices), len(matrix.data))
+        fit = fit and within(matrix.indices[: ends[-1]], columns)
+    else:
+        return
+    if not fit:
+        raise TreetopError(
+            f"{name} is a damaged sparse matrix: its indices lead outside of its shape "
+            f"{tuple(map(int, matrix.shape))}"
+        )
+
+
+def within(indices: np.ndarray, size: int) -> bool:
+    """Whether all indices are of `size` rows or columns."""
+    return not len(indices) or bool(indices.min() >= 0 and indices.max() < size)

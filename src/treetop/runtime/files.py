@@ -30,6 +30,19 @@ STDOUT = Path("-")
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
+def check_path(path: Path) -> None:
+    """Raise unless a file can have this name."""
+    try:
+        os.lstat(path)
+    except ValueError:  # a null character, or half of a surrogate pair
+        raise TreetopError(f"{str(path)!a}: no file can have this name: check the path") from None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise TreetopError(
+                f"{ascii(path.name)[1:60]}…: the name is too long: choose a shorter one"
+            ) from None
+
+
 def json_lines(entries: Iterable[Mapping[str, Any]]) -> str:
     """Return the entries as JSON Lines: one object per line."""
     return "".join(json.dumps(entry) + "\n" for entry in entries)
@@ -46,6 +59,7 @@ def replacing_file(path: Path, mode: Literal["w", "wb"] = "w") -> Iterator[IO[An
     The target of a symbolic link is replaced, not the link. A device or a pipe is written to, and the
     path "-" stands for standard output.
     """
+    check_path(path)
     if path == STDOUT:
         yield sys.stdout.buffer if "b" in mode else sys.stdout
         return
@@ -89,6 +103,7 @@ def replacing_folder(
     since `target` may have changed meanwhile, again before its old content is deleted. `chosen` tells
     which file or folder inside the temporary one replaces `target`, if it is not to be all of it.
     """
+    check_path(target)
     check(target)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -110,6 +125,7 @@ def reserving(target: Path) -> Iterator[None]:
     Raise a `TreetopError` before that work if one already does, or if the folder cannot be written.
     Folders that are created for `target` are removed if it is not written.
     """
+    check_path(target)
     absent = [folder for folder in target.parents if not folder.exists()]
     try:
         with ExitStack() as stack:

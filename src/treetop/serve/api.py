@@ -232,7 +232,7 @@ def add_operations_routes(app: FastAPI, worker: Worker) -> None:
     @app.get("/readyz", response_model=DoneResponse, summary="Readiness", responses=ERRORS, **common)
     async def readyz() -> Any:
         """Return 200 if the model is loaded and the queue accepts requests, else 503."""
-        overloaded = worker.batcher.expected_wait() > worker.options.max_wait
+        overloaded = worker.admission.expected_wait() > worker.options.max_wait
         if not worker.ready or overloaded:
             raise RequestError(503, "not_ready", "Server is not ready", retry_after="1")
         return {"done": True}
@@ -240,4 +240,5 @@ def add_operations_routes(app: FastAPI, worker: Worker) -> None:
     @app.get("/metrics", response_class=Response, summary="Metrics", responses=ERRORS, **common)
     async def metrics() -> Response:
         """Return the metrics of all workers in Prometheus's text format."""
+        worker.count_refused()
         return Response(worker.metrics.exposition(), media_type="text/plain; version=0.0.4")

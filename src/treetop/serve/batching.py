@@ -24,16 +24,20 @@ from treetop.serve.options import ServiceOptions
 TEXTS_PER_TURN = 16
 # A batch with this many characters takes no further text.
 CHARACTERS_PER_BATCH = 1_000_000
-# Weight of the latest batch in the moving average of the seconds per text.
-LATEST_WEIGHT = 0.2
+# Batches whose median is the cost of a text: one that was held up must not make the queue look long.
+LATEST_BATCHES = 9
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who waits for results: until when, by `time.monotonic`, and whether the connection is closed."""
+    """Who waits for results: until when, by `time.monotonic`, and whether the connection is closed.
+
+    `leave` is called when the labels of its texts are there: another request may take its place.
+    """
 
     deadline: float
     has_gone: Callable[[], bool] = lambda: False
+    leave: Callable[[], None] = lambda: None
 
 
 @dataclass
@@ -61,6 +65,7 @@ class Queue:
         self.jobs: deque[QueuedJob] = deque()
         self.waiting = 0  # texts of `jobs` that are not in a batch yet
         self.seconds_per_text = 0.0
+        self.latest: deque[float] = deque(maxlen=LATEST_BATCHES)
 
     @property
     def seconds(self) -> float:
@@ -73,8 +78,9 @@ class Queue:
         self.waiting += len(job.texts)
 
     def learn(self, seconds_per_text: float) -> None:
-        """Update the moving average of the cost of a text."""
-        self.seconds_per_text += LATEST_WEIGHT * (seconds_per_text - self.seconds_per_text)
+        """Update the cost of a text after a batch."""
+        self.latest.append(seconds_per_text)
+        self.seconds_per_text = sorted(self.latest)[len(self.latest) // 2]
 
     def take(self, room: int, per_job: int) -> list[tuple[QueuedJob, Piece]]:
         """Take up to `room` texts, `per_job` of each job in turn; jobs that are over are dropped."""
@@ -178,6 +184,8 @@ class Batcher:
                 return await future
         except TimeoutError:
             raise timed_out(self.options.timeout) from None
+        finally:
+            caller.leave()
 
     async def run(self) -> None:
         """Compute batches until cancelled."""

@@ -30,6 +30,8 @@ log = logging.getLogger("treetop.serve")
 SHORT_LIFE = 2.0
 FIRST_DELAY, LONGEST_DELAY = 0.5, 30.0
 STARTING_TICK, TICK = 0.05, 0.5
+# Connections that wait to be accepted; the system may allow fewer. If there are more, it drops some.
+BACKLOG = 4096
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Generation:
         self.signals = Signals()
         gc.freeze()
         for listener in self.sockets:
-            listener.listen(1024)
+            listener.listen(BACKLOG)
         for number in range(len(self.sockets)):
             self.start(number)
         self.wait_until_ready()

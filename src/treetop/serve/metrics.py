@@ -59,6 +59,10 @@ class Metrics:
         self.requests.labels(path, str(status)).inc()
         self.seconds.labels(path).observe(seconds)
 
+    def observe_refused(self, path: str, count: int) -> None:
+        """Count requests that were refused with 503 at once; they have no duration."""
+        self.requests.labels(path, "503").inc(count)
+
     def observe_batch(self, texts: int) -> None:
         """Count a batch."""
         self.texts.inc(texts)

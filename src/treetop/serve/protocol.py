@@ -6,10 +6,11 @@ import asyncio
 import re
 from typing import Any
 
+from treetop.serve.admission import EXPLAIN, Admission
 from treetop.serve.errors import RequestError, busy
 from treetop.serve.lingering import Lingering
 from treetop.serve.options import ServiceOptions
-from treetop.serve.refusing import Overload, Refusing, never, response_of
+from treetop.serve.refusing import LEAVE, Refusing, response_of
 
 HEADERS_TOO_LARGE = RequestError(431, "long_head", "Request headers are too large")
 HEADERS_TIMED_OUT = RequestError(408, "slow", "Timed out while receiving the request headers")
@@ -35,6 +36,7 @@ class Guarded(Refusing):
     field_bytes = 0  # of the URL, headers and trailers
     in_head, received, answered = True, False, False
     parse_error = INVALID_HTTP
+    takes_place = False  # whether the request that is being received is for labels
     retiring = False  # whether the process closes each connection after its next response
 
     def connection_made(self, transport: Any) -> None:
@@ -46,15 +48,24 @@ class Guarded(Refusing):
         self.start_timer(self.options.head_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timer."""
+        """Cancel the timer, and forget a request that waits."""
         self.cancel_timer()
+        self.held = b""
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Parse the data; answer 431 if the headers are too large."""
+        """Parse the data, unless the request that begins here waits or is refused."""
         if self.transport.is_closing():
             self.transport.discarded()  # type: ignore[attr-defined]
             return
+        begins = self.in_head and not self.head_bytes and not self.retiring
+        if begins and self.is_held_back(data):
+            self.cancel_timer()
+        else:
+            self.parse(data)
+
+    def parse(self, data: bytes) -> None:
+        """Parse the data; answer 431 if the headers are too large."""
         if self.in_head:
             if self.timer is None:
                 self.start_timer(self.options.head_seconds)
@@ -62,7 +73,7 @@ class Guarded(Refusing):
             head, end, rest = data.partition(b"\r\n\r\n")
             if end and b"pgrade" in head:
                 data = UPGRADE.sub(b"", head) + end + rest
-        super().data_received(data)
+        super().parse(data)
         if self.in_head and self.head_bytes > self.options.head_bytes:
             self.refuse(HEADERS_TOO_LARGE)
 
@@ -88,13 +99,15 @@ class Guarded(Refusing):
             self.stop_parsing(TOO_MANY_PIPELINED)
         self.in_head, self.received, self.answered = False, False, False
         self.start_timer(self.options.body_seconds + self.options.timeout + self.options.head_seconds)
-        refusal = None if self.retiring else self.find_refusal()
+        route = self.model_route()
+        refusal = None if self.retiring else self.find_refusal(route)
         if refusal is not None:
             if not self.is_worth_receiving():
                 self.stop_parsing(refusal)
             self.refusal = refusal
             return
         super().on_headers_complete()
+        self.takes_place = self.admission is not None and route not in (None, EXPLAIN)
         cycle = self.cycle
         self.scope[HAS_GONE] = lambda: cycle.disconnected  # type: ignore[literal-required]
         if self.retiring:
@@ -105,11 +118,19 @@ class Guarded(Refusing):
         self.received, self.field_bytes = True, 0
         if self.refusal is None:
             super().on_message_complete()
+            self.take_place()
         else:
             self.answered = True
             self.cancel_timer()
-            self.send_refusal()
+            self.send(self.refusal)
+            self.refusal = None
         self.expect_next_request()
+
+    def take_place(self) -> None:
+        """Count a request for labels as inside the application, now that all of it has arrived."""
+        if self.takes_place and self.admission is not None and not self.cycle.response_complete:
+            self.scope[LEAVE] = self.admission.enter()  # type: ignore[literal-required]
+        self.takes_place = False
 
     def on_response_complete(self) -> None:
         """Start the timer for the client to read the response."""
@@ -171,6 +192,6 @@ class Guarded(Refusing):
             self.timer = None
 
 
-def guarded(options: ServiceOptions, overload: Overload = never) -> type[asyncio.Protocol]:
-    """A protocol class for uvicorn with the limits of `options`."""
-    return type("GuardedProtocol", (Guarded,), {"options": options, "overload": staticmethod(overload)})
+def guarded(options: ServiceOptions, admission: Admission | None = None) -> type[asyncio.Protocol]:
+    """A protocol class for uvicorn with the limits of `options`; without `admission`, nobody waits."""
+    return type("GuardedProtocol", (Guarded,), {"options": options, "admission": admission})

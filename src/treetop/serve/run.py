@@ -6,6 +6,7 @@ Everything that workers need is imported here, before the fork, so that they sha
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import logging
 import math
@@ -23,6 +24,7 @@ import uvicorn
 from treetop.errors import TreetopError
 from treetop.model.layout import read_config
 from treetop.runtime import Runtime
+from treetop.serve.accepting import Server
 from treetop.serve.api import make_app
 from treetop.serve.batching import Piece
 from treetop.serve.board import ReloadBoard
@@ -42,6 +44,8 @@ MAX_ENCODER_WORKERS = 4
 BEAT_SECONDS = 0.1
 # Seconds after which the computing thread gives way to the event loop (`sys.setswitchinterval`).
 SWITCH_INTERVAL = 0.0005
+# The garbage collector looks less often at all the requests that are being answered.
+GC_THRESHOLDS = 20_000, 50, 100
 
 
 def serve(options: ServiceOptions, runtime: Runtime | None = None) -> int:
@@ -206,13 +210,14 @@ def run_worker(
 ) -> None:
     """Run one worker until it receives a signal. It calls `beat` again and again while it works."""
     sys.setswitchinterval(SWITCH_INTERVAL)
+    gc.set_threshold(*GC_THRESHOLDS)
     parent = os.getppid()
 
     async def main() -> None:
         worker = Worker(options, served, runtime)
         worker.reloader = reloader
         # Refusals by the application are logged.
-        protocol = guarded(options) if options.access_log else guarded(options, worker.overload)
+        protocol = guarded(options) if options.access_log else guarded(options, worker.admission)
         config = uvicorn.Config(
             make_app(worker),
             http=protocol,
@@ -229,7 +234,7 @@ def run_worker(
         )
         if options.access_log:
             logging.getLogger("uvicorn.access").setLevel(logging.INFO)
-        server = uvicorn.Server(config)
+        server = Server(config, own, lambda: worker.admission.is_open, options.connections)
         tasks = {asyncio.create_task(exit_with(parent, server))}
         tasks.add(asyncio.create_task(keep_beating(worker, beat)))
 
@@ -251,6 +256,7 @@ async def keep_beating(worker: Worker, beat: Callable[[], None]) -> None:
     while True:
         if worker.ready and not worker.batcher.is_stuck():
             beat()
+        worker.count_refused()
         await asyncio.sleep(BEAT_SECONDS)
 
 

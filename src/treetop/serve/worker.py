@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from treetop.runtime import Runtime
+from treetop.serve.admission import Admission
 from treetop.serve.batching import Batcher, Caller, Piece
 from treetop.serve.engine import ExplainQuery, PredictQuery, Served
 from treetop.serve.errors import RequestError, timed_out
@@ -17,6 +18,7 @@ from treetop.serve.feedback import Journal
 from treetop.serve.metrics import Metrics
 from treetop.serve.options import ServiceOptions
 from treetop.serve.protocol import HAS_GONE
+from treetop.serve.refusing import LEAVE
 from treetop.serve.reloading import Reloader
 from treetop.serve.requests import Document, PredictRequest
 
@@ -36,12 +38,13 @@ class Worker:
         self.searching = ThreadPoolExecutor(1, "search")
         max_texts = options.batch or (ENCODER_BATCH if served.model.has_encoder else LINEAR_BATCH)
         self.batcher = Batcher(self.answer, options, max_texts, self.observe_batch)
+        self.admission = Admission(options, self.batcher)
 
     async def start(self) -> None:
         """Warm up the model, and start to answer requests."""
         loop = asyncio.get_running_loop()
         await loop.run_in_executor(self.batcher.thread, self.warm_up, self.served)
-        self.running = asyncio.create_task(self.batcher.run())
+        self.running = asyncio.gather(self.batcher.run(), self.admission.run())
         self.ready = True
 
     async def stop(self) -> None:
@@ -69,14 +72,13 @@ class Worker:
     def caller(self, scope: Any) -> Caller:
         """Who waits for the answer to a request that arrives now."""
         has_gone = scope.get(HAS_GONE, lambda: False)
-        return Caller(time.monotonic() + self.options.timeout, has_gone)
+        leave = scope.get(LEAVE, lambda: None)
+        return Caller(time.monotonic() + self.options.timeout, has_gone, leave)
 
-    def overload(self, route: str) -> RequestError | None:
-        """Why a request would be refused that has just begun to arrive; counts it if it would."""
-        refusal = self.batcher.refusal(slow=route == "/v1/explain") if self.ready else None
-        if refusal is not None:
-            self.metrics.observe_request(route, refusal.status, 0.0)
-        return refusal
+    def count_refused(self) -> None:
+        """Update the metrics by the requests that were refused before they reached the application."""
+        for route, count in self.admission.take_refused().items():
+            self.metrics.observe_refused(route, count)
 
     async def predict(self, caller: Caller, body: PredictRequest) -> list[list[tuple[str, float]]]:
         """The (label, score) pairs of each text, best first."""

@@ -22,7 +22,7 @@ from treetop import __version__
 from treetop.errors import TreetopError
 from treetop.model.layout import foreign_content
 from treetop.runtime.arrays import Arrays
-from treetop.runtime.files import replacing_file
+from treetop.runtime.files import check_path, replacing_file
 from treetop.runtime.locks import check_free, locked
 from treetop.runtime.temporary import whole_name
 from treetop.settings.declared import declared
@@ -146,6 +146,7 @@ def check_run(folder: str | Path | None, resume: bool = False, overwrite: bool =
     if folder is None:
         return
     folder = Path(folder)
+    check_path(folder)
     with usable(folder):
         check_free(folder / LOCK, folder)
         reason = reason_against(folder, resume, overwrite)

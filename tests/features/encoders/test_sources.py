@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -20,7 +21,14 @@ import treetop
 from tests.hub_stand_in import COMMIT, Handler
 from tests.tiny import BRIEF, documents
 from treetop.errors import TreetopError
-from treetop.features.encoders.hub import TIME_LIMIT, needed_files, time_limit, with_time_limit
+from treetop.features.encoders.hub import (
+    TIME_LIMIT,
+    PickledError,
+    cached_names,
+    needed_files,
+    time_limit,
+    with_time_limit,
+)
 from treetop.features.encoders.names import LISTED, hub_name, similar_name
 from treetop.features.encoders.sources import find_encoder
 
@@ -215,12 +223,33 @@ def test_only_the_files_of_one_encoder_are_downloaded():
     pickled, pooling = ["pytorch_model.bin"], ["1_Pooling/config.json"]
     shards = ["model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"]
     index = ["model.safetensors.index.json"]
-    assert needed_files(texts + others + pickled + pooling) == texts + pickled + pooling
-    assert needed_files([*texts, *pickled, "model.safetensors"]) == [*texts, "model.safetensors"]
-    assert needed_files(texts + pickled + shards + index) == texts + index + shards
+    single = [*texts, *pickled, *pooling, *others, "model.safetensors"]
+    assert needed_files(single, "x") == [*texts, "model.safetensors", *pooling]
+    assert needed_files(texts + pickled + shards + index, "x") == texts + index + shards
+    with pytest.raises(PickledError, match=r"AutoModel.from_pretrained\('some/model'\)"):
+        needed_files(texts + pickled, "some/model")
     for files in (texts, ["model.safetensors"]):
         with pytest.raises(Exception, match="holds no encoder that the transformers library reads"):
-            needed_files(files)
+            needed_files(files, "x")
+
+
+@pytest.mark.parametrize("place", ["folder", "cache"])
+def test_pickled_weights_are_refused_with_the_way_to_convert_them(
+    encoder, tmp_path, cache, no_package, place
+):
+    name, folder = "some/pickled", tmp_path / "pickled"
+    shutil.copytree(encoder, folder)
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    if place == "cache":
+        put_in_cache(cache, name, source=folder)
+    else:
+        name = str(folder)
+    with pytest.raises(TreetopError) as error:
+        find_encoder(name)
+    assert "pickled weights only (pytorch_model.bin), which are never opened" in str(error.value)
+    assert f"AutoModel.from_pretrained({name!r}).save_pretrained('encoder')" in str(error.value)
+    assert "\n" not in str(error.value)
+    assert name not in cached_names()
 
 
 def test_the_time_limit_can_be_raised(monkeypatch):

@@ -28,6 +28,18 @@ class HubError(Exception):
     """Why something cannot be fetched from the Hub, in words that complete an error message."""
 
 
+class PickledError(HubError):
+    """There are no weights but pickled ones."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "it has pickled weights only (pytorch_model.bin), which are never opened, because they may "
+            f"run code: if you trust them, convert them (AutoModel.from_pretrained({name!r})"
+            ".save_pretrained('encoder'), and AutoTokenizer likewise, in the library transformers), "
+            "and give the folder 'encoder'"
+        )
+
+
 class HubUnreachableError(HubError):
     """There is no network, or no answer in time."""
 
@@ -36,13 +48,20 @@ def is_complete(folder: Path) -> bool:
     """Whether a folder holds a configuration, weights and a tokenizer."""
     if not json_object(folder / "config.json"):
         return False
-    weights = next((name for name in WEIGHTS + PICKLED_WEIGHTS if (folder / name).is_file()), None)
+    weights = next((name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None or not any(any(folder.glob(pattern)) for pattern in TOKENIZERS):
         return False
     if not weights.endswith(".index.json"):
         return True
     shards = json_object(folder / weights).get("weight_map", {}).values()
     return all((folder / shard).is_file() for shard in shards)
+
+
+def is_pickled(folder: Path) -> bool:
+    """Whether a folder has no weights but pickled ones."""
+    return not any((folder / name).is_file() for name in WEIGHTS) and any(
+        (folder / name).is_file() for name in PICKLED_WEIGHTS
+    )
 
 
 def json_object(path: Path) -> dict[str, Any]:
@@ -54,7 +73,10 @@ def json_object(path: Path) -> dict[str, Any]:
 
 
 def cached_folder(name: str) -> Path | None:
-    """The folder of an encoder in the Hub's cache, if all its files are there. Uses no network."""
+    """The folder of an encoder in the Hub's cache, if all its files are there. Uses no network.
+
+    Raises `PickledError` if its weights are pickled.
+    """
     from huggingface_hub import try_to_load_from_cache
     from huggingface_hub.errors import HFValidationError
 
@@ -62,7 +84,12 @@ def cached_folder(name: str) -> Path | None:
         path = try_to_load_from_cache(name, "config.json")
     except HFValidationError:
         return None
-    return folder if isinstance(path, str) and is_complete(folder := Path(path).parent) else None
+    if not isinstance(path, str):
+        return None
+    folder = Path(path).parent
+    if is_pickled(folder):
+        raise PickledError(name)
+    return folder if is_complete(folder) else None
 
 
 def pooling_is_known(folder: Path) -> bool:
@@ -82,7 +109,11 @@ def cached_names() -> list[str]:
         folder.name.removeprefix("models--").replace("--", "/")
         for folder in Path(constants.HF_HUB_CACHE).glob("models--*")
     ]
-    return sorted(name for name in names if (path := cached_folder(name)) and not generates(path))
+    folders = {}
+    for name in names:
+        with suppress(PickledError):
+            folders[name] = cached_folder(name)
+    return sorted(name for name, folder in folders.items() if folder and not generates(folder))
 
 
 def generates(folder: Path) -> bool:
@@ -105,7 +136,7 @@ def download_encoder(name: str, note: Callable[[str], None]) -> Path:
             seconds, lambda: HfApi().model_info(name, timeout=seconds, files_metadata=True)
         )
     sizes = {file.rfilename: file.size or 0 for file in info.siblings or []}
-    files = needed_files(list(sizes))
+    files = needed_files(list(sizes), name)
     size = sum(sizes[file] for file in files)
     note(f"downloading the encoder {name} from {host}" + (f" ({size / 1e6:,.0f} MB)" if size else ""))
     with hub_errors(f"the download stopped (run again to resume it): {host}", seconds), no_bars():
@@ -116,15 +147,15 @@ def download_encoder(name: str, note: Callable[[str], None]) -> Path:
     return Path(folder)
 
 
-def needed_files(files: list[str]) -> list[str]:
-    """The files of a repository that an encoder consists of, with the weights in one format only."""
+def needed_files(files: list[str], name: str) -> list[str]:
+    """The files of a repository that an encoder consists of, with the weights as safetensors only."""
     top = [file for file in files if "/" not in file]
-    for single, index in (WEIGHTS, PICKLED_WEIGHTS):
-        prefix, suffix = os.path.splitext(single)
-        shards = [file for file in top if file.startswith(f"{prefix}-") and file.endswith(suffix)]
-        weights = [single] if single in top else shards if index in top else []
-        if weights:
-            break
+    single, index = WEIGHTS
+    prefix, suffix = os.path.splitext(single)
+    shards = [file for file in top if file.startswith(f"{prefix}-") and file.endswith(suffix)]
+    weights = [single] if single in top else shards if index in top else []
+    if not weights and "config.json" in top and not set(top).isdisjoint(PICKLED_WEIGHTS):
+        raise PickledError(name)
     if not weights or "config.json" not in top:
         raise HubError("its repository on the Hub holds no encoder that the transformers library reads")
     pooling = [POOLING] if POOLING in files else []

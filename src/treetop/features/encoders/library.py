@@ -13,9 +13,12 @@ from transformers import AutoTokenizer
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.hub import short_reason
+from treetop.features.encoders.subwords import check_template
 
 # With `trust_remote_code` unset, the library would ask on the terminal whether to run code.
 LOCAL: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+# Pickled weights may run code when they are opened.
+WEIGHTS: dict[str, Any] = {**LOCAL, "use_safetensors": True}
 
 
 @contextmanager
@@ -61,6 +64,7 @@ def load_tokenizer(name: str, folder: Path) -> Any:
         tokenizer = AutoTokenizer.from_pretrained(folder, **LOCAL)
     if len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise TreetopError(f"encoder {name!r}: its tokenizer is missing from {folder}")
+    check_template(tokenizer, folder)
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
     return tokenizer

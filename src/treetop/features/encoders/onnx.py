@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.subwords import Ragged, by_length, token_ids_of
+from treetop.features.encoders.subwords import Ragged, by_length, check_template, token_ids_of
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
 
@@ -47,6 +47,7 @@ class OnnxEncoder:
         self.folder, self.width = folder, facts["width"]
         self.max_length = min(max_length, facts["longest"])
         self.tokenizer = Tokenizer(folder / TOKENIZER, facts["padding"])
+        check_template(self.tokenizer, folder)
         options = onnxruntime.SessionOptions()
         options.log_severity_level = 3
         providers = ["CPUExecutionProvider"]

@@ -14,7 +14,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from treetop.errors import TreetopError
-from treetop.features.encoders.library import LOCAL, explaining
+from treetop.features.encoders.library import LOCAL, WEIGHTS, explaining
 from treetop.features.encoders.randomness import seeded
 from treetop.features.encoders.untrusted import check_size
 
@@ -49,7 +49,7 @@ def load_transformer(name: str, folder: Path, dropout: float) -> nn.Module:
     check_size(folder, sum(tensor.numel() for tensor in tensors))
     # Weights that a checkpoint lacks, such as a pooler's, are drawn at random, from a fixed seed.
     with explaining(name, folder), seeded(0):
-        model = loader.from_pretrained(folder, config=config, dtype=float32, **LOCAL)
+        model = loader.from_pretrained(folder, config=config, dtype=float32, **WEIGHTS)
     model.config._name_or_path = ""  # or the saved model would contain a path of this machine
     return use_fused_attention(model)
 

@@ -8,10 +8,12 @@ from pathlib import Path
 from treetop.errors import TreetopError
 from treetop.features.encoders.hub import (
     HubError,
+    PickledError,
     cached_folder,
     cached_names,
     download_encoder,
     is_complete,
+    is_pickled,
     pooling_is_known,
 )
 from treetop.features.encoders.names import (
@@ -39,25 +41,42 @@ def find_encoder(name: str, note: Callable[[str], None] = ignore) -> Path:
     """
     path = Path(name)
     if name and path.is_dir() and (is_complete(path) or name.lower() not in known_names()):
-        if (path / "encoder").is_dir() and (path / "labels.txt").is_file():
-            inner = str(path / "encoder")
-            raise TreetopError(f"encoder {name!r} is a treetop model: its encoder is {inner!r}")
+        check_local(name, path)
         return path
     on_hub = hub_name(name)
     if folder := packaged_folder(on_hub):
         return folder
     if reason := impossible_name(on_hub):
         raise TreetopError(f"encoder {name!r}: {reason}.{alternatives(name)}")
+    try:
+        return cached_or_downloaded(name, on_hub, note)
+    except PickledError as error:
+        raise TreetopError(f"encoder {name!r}: {error}") from None
+    except HubError as error:
+        raise TreetopError(f"encoder {name!r}: {error}.{alternatives(name)}") from None
+
+
+def check_local(name: str, folder: Path) -> None:
+    """Raise if a folder is a treetop model, or has pickled weights only."""
+    if (folder / "encoder").is_dir() and (folder / "labels.txt").is_file():
+        inner = str(folder / "encoder")
+        raise TreetopError(f"encoder {name!r} is a treetop model: its encoder is {inner!r}")
+    if is_pickled(folder):
+        raise TreetopError(f"encoder {name!r}: {PickledError(name)}")
+
+
+def cached_or_downloaded(name: str, on_hub: str, note: Callable[[str], None]) -> Path:
+    """The folder of an encoder in the Hub's cache, downloaded if need be. Raises `HubError`."""
     cached = cached_folder(name) or cached_folder(on_hub)
     if cached and pooling_is_known(cached):
         return cached
     try:
         return download_encoder(on_hub, note)
-    except HubError as error:
-        if cached:
-            note(f"the Hub cache lacks the pooling of {on_hub}: using mean unless pooling is set")
-            return cached
-        raise TreetopError(f"encoder {name!r}: {error}.{alternatives(name)}") from None
+    except HubError:
+        if cached is None:
+            raise
+        note(f"the Hub cache lacks the pooling of {on_hub}: using mean unless pooling is set")
+        return cached
 
 
 def impossible_name(name: str) -> str | None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from itertools import islice
+from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from treetop.errors import TreetopError
 from treetop.features.words.tokens import check_text
 
 TEXTS_PER_BLOCK = 2048
@@ -104,6 +107,26 @@ def encode(tokenizer: Any, texts: list[str], max_length: int) -> list[list[int]]
         return [encoding.ids or nothing for encoding in rows]
     rows = tokenizer(texts, truncation=True, max_length=max_length, verbose=False)["input_ids"]
     return [row or nothing for row in rows]
+
+
+def check_template(tokenizer: Any, folder: Path) -> None:
+    """Raise if the template of the special tokens names one that it does not define.
+
+    The tokenizers library takes that for granted, and would panic at the first text.
+    """
+    processor = getattr(getattr(tokenizer, "backend_tokenizer", None), "post_processor", None)
+    if processor is None:
+        return
+    state = json.loads(processor.__getstate__())
+    for part in state.get("processors", [state]):
+        named = {
+            piece["SpecialToken"]["id"] for piece in part.get("single", ()) if "SpecialToken" in piece
+        }
+        if missing := sorted(named - set(part.get("special_tokens", ()))):
+            raise TreetopError(
+                f"{folder / 'tokenizer.json'}: its template names the special token {missing[0]!r}, "
+                "which it does not define: copy the folder again"
+            )
 
 
 def set_truncation(tokenizer: Any, max_length: int) -> None:

@@ -7,9 +7,11 @@ checked before they see it, and whatever they raise becomes one line.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -26,6 +28,7 @@ MOST_LAYERS, MOST = 200, 2**31
 SMALL = 1 << 20
 # Bytes per number by type in safetensors files; those of others have one.
 BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "I64": 8, "I32": 4}
+ONE_AT_A_TIME = Lock()
 
 
 @contextmanager
@@ -35,7 +38,8 @@ def errors_in_one_line(folder: Path) -> Iterator[None]:
     Libraries written in Rust raise panics, which are no `Exception`.
     """
     try:
-        yield
+        with without_rust_backtraces():
+            yield
     except MemoryError:
         raise
     except TreetopError as error:
@@ -47,6 +51,25 @@ def errors_in_one_line(folder: Path) -> Iterator[None]:
         raise TreetopError(
             f"{folder}: the encoder cannot be used ({reason}): copy the model folder again"
         ) from error
+
+
+@contextmanager
+def without_rust_backtraces() -> Iterator[None]:
+    """Without a backtrace on stderr for each panic, which `RUST_BACKTRACE` asks for.
+
+    It reads the symbols of all libraries, torch among them, for seconds. If memory runs out meanwhile,
+    the thread waits for a lock that it holds itself. Rust reads the variable once, at the first panic.
+    """
+    with ONE_AT_A_TIME:
+        asked = os.environ.get("RUST_BACKTRACE")
+        if asked is not None:
+            os.environ["RUST_BACKTRACE"] = "0"
+    try:
+        yield
+    finally:
+        with ONE_AT_A_TIME:
+            if asked is not None:
+                os.environ["RUST_BACKTRACE"] = asked
 
 
 def check_encoder(folder: Path) -> None:
