@@ -12,11 +12,11 @@ PAGE = ROOT / "docs" / "side-by-side.md"
 PECOS, RECIPE, DEFAULTS = "libpecos", "treetop, the recipe", "treetop, its defaults"
 SIDES = (PECOS, RECIPE, DEFAULTS)
 METRICS = ("P@1", "P@3", "P@5", "PSP@5")
-# Where the time outside the steps goes: the beginnings of the names that the two sides give to it.
+# Where the time outside the steps goes: what the names that the two sides give to it contain.
 PARTS = {
     "embedding the documents": ("embedding",),
     "bootstrapping and matchers": ("bootstrap", "matcher"),
-    "rankers": ("rankers", "model "),
+    "rankers": ("rankers",),
     "trees and label features": ("trees", "label features", "preliminary tree", "label tree"),
     "checkpoints": ("checkpoints", "reading checkpoints"),
 }
@@ -87,7 +87,7 @@ def main_table(result):
 
 def part_of(name):
     """The row of the table of parts that a part belongs to."""
-    return next((row for row, starts in PARTS.items() if name.startswith(starts)), REST)
+    return next((row for row, words in PARTS.items() if any(word in name for word in words)), REST)
 
 
 def part_seconds(run):
