@@ -122,7 +122,7 @@ def test_what_json_says(output_of):
         == json.loads(output_of("evaluate model data --allow-training-data --json").out)["P@1"]
     )
     (beam,) = json.loads(output_of("settings beam --json").out)["settings"]
-    assert (beam["name"], beam["default"]) == ("beam", 10)
+    assert (beam["name"], beam["default"]) == ("beam", None)
     assert beam["models"] == ["xr-linear", "xr-transformer"]
 
 
@@ -193,7 +193,7 @@ def test_an_interrupted_linear_training_leaves_nothing(place, monkeypatch, capsy
 
 def test_completion_of_values():
     assert [value for value, _ in complete_preset("fr")] == ["frozen"]
-    assert [value for value, _ in complete_setting("be")] == ["beam=10"]
+    assert [value for value, _ in complete_setting("be")] == ["beam=null"]
     assert [value for value, _ in complete_setting_name("be")] == ["beam"]
     choices = [value for value, _ in complete_setting("loss=")]
     assert choices == ["loss=squared-hinge", "loss=hinge", "loss=logistic"]

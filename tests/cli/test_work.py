@@ -17,7 +17,7 @@ def model():
     return SimpleNamespace(
         classes_=np.array(["c", "a", "b"], dtype=object),
         train_documents_=0,
-        predict_scores=lambda X, k: sp.csr_matrix([[0.9, 0.8, 0.7]] * len(X)),
+        predict_scores=lambda X, k, runtime=None: sp.csr_matrix([[0.9, 0.8, 0.7]] * len(X)),
     )
 
 
