@@ -93,21 +93,24 @@ def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) 
     return {**result, "wall": time.perf_counter() - started}
 
 
-def measure(work: Path, worker: str) -> dict:
-    """Compute the metrics of a worker's predictions on the test set."""
-    Y = sp.load_npz(work / "Y.tst.npz")
-    counts = metrics.frequencies(sp.csr_matrix(sp.load_npz(work / "Y.trn.npz")))
-    documents = sp.load_npz(work / "Y.trn.npz").shape[0]
-    predicted = sp.csr_matrix(sp.load_npz(work / f"predictions.{worker}.npz"))
-    result = metrics.evaluate(
+def evaluated(work: Path, name: str) -> metrics.Evaluation:
+    """Compute all metrics of the predictions of this name on the test set."""
+    Y, train = (sp.csr_matrix(sp.load_npz(work / f"Y.{split}.npz")) for split in ("tst", "trn"))
+    predicted = sp.csr_matrix(sp.load_npz(work / f"predictions.{name}.npz"))
+    return metrics.evaluate(
         Y,
         predicted,
         (1, 3, 5),
         classes=range(predicted.shape[1]),  # labels that occur only in the test set follow in Y
         columns=range(Y.shape[1]),
-        train_counts=counts,
-        train_documents=documents,
+        train_counts=metrics.frequencies(train),
+        train_documents=train.shape[0],
     )
+
+
+def measure(work: Path, worker: str) -> dict:
+    """Compute the metrics of a worker's predictions on the test set."""
+    result = evaluated(work, worker)
     return {name: round(100 * result[name], 2) for name in MEASURES}
 
 

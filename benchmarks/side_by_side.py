@@ -28,8 +28,8 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from commits import commit_of
+from linear import evaluated
 
-from treetop import metrics
 from treetop.data import Split, open_data
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.interop.pecos_params import leaves, read_params
@@ -231,17 +231,7 @@ def run_worker(python: str, worker: str, folder: Path, options: dict) -> dict:
 
 def quality(folder: Path, name: str) -> dict[str, float]:
     """Return the metrics of a run's predictions on the test documents, in percent."""
-    Y, train = (sp.csr_matrix(sp.load_npz(folder / f"Y.{split}.npz")) for split in ("tst", "trn"))
-    predicted = sp.csr_matrix(sp.load_npz(folder / f"predictions.{name}.npz"))
-    result = metrics.evaluate(
-        Y,
-        predicted,
-        (1, 3, 5),
-        classes=range(predicted.shape[1]),  # labels that occur only in the test set follow in Y
-        columns=range(Y.shape[1]),
-        train_counts=metrics.frequencies(train),
-        train_documents=train.shape[0],
-    )
+    result = evaluated(folder, name)
     return {name: round(100 * result[name], 3) for name in MEASURES}
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
 from treetop.kernels.arrays import empty
+from treetop.kernels.beams import keep_best
 
 BLOCK = 32  # values that are looked through together
 pool_types = (const(i8), const(i8))  # pointers by document, labels
@@ -207,17 +208,7 @@ def rank(ptr, labels, scores, out_labels, out_scores, out_counts):
     for row in range(out_counts.size):
         count = 0
         for at in range(ptr[row], ptr[row + 1]):
-            score = scores[at]
-            if count == k:
-                if score <= best[count - 1]:
-                    continue
-                count -= 1
-            place = count
-            while place > 0 and best[place - 1] < score:
-                best[place], out_labels[row, place] = best[place - 1], out_labels[row, place - 1]
-                place -= 1
-            best[place], out_labels[row, place] = score, labels[at]
-            count += 1
+            count = keep_best(labels[at], scores[at], out_labels[row], best, count, k)
         for at in range(count):
             out_scores[row, at] = best[at]
         out_counts[row] = count

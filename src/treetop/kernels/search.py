@@ -55,6 +55,16 @@ def start_row(row, documents, weights, beam):
 
 
 @helper
+def list_scores(raw, start, first, last, allowed, out_scores, count):
+    """Append the scores of the nodes `first` to `last`, -inf for those not allowed; new length."""
+    for node in range(first, last):
+        kept = not allowed.size or allowed[node]
+        out_scores[count] = raw[start + node - first] if kept else -np.float32(np.inf)
+        count += 1
+    return count
+
+
+@helper
 def search_row(row, documents, weights, levels, widths, transforms, marks, found, beam, out, passed):
     """Search for one document from the `found` nodes of the first of `levels` in `beam`.
 
@@ -107,11 +117,7 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             transform_all(raw, at * stride, last - first, above, kind, power)
             if listed and not visited.size:
                 out_nodes[at] = cluster
-                for node in range(first, last):
-                    kept = not allowed.size or allowed[node]
-                    score = raw[at * stride + node - first]
-                    out_scores[count + node - first] = score if kept else -np.float32(np.inf)
-                count += last - first
+                count = list_scores(raw, at * stride, first, last, allowed, out_scores, count)
                 continue
             for node in range(first, last):
                 if allowed.size and not allowed[node]:

@@ -16,7 +16,7 @@ def score_missing(
 ) -> None:
     """Replace the limits of labels that one tree does not list by their scores.
 
-    The search goes on from the nodes above them that were passed, level by level.
+    The search continues from the nodes above them that were passed, level by level.
     """
     above = pool.above[tree]
     missing = np.flatnonzero(above != LISTED)

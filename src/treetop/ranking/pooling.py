@@ -50,18 +50,16 @@ def best_of_trees(
     listed = sum(ranker.most_listed(plan) for ranker, plan in zip(rankers, plans, strict=True))
     rows = min(max(CANDIDATES_PER_TASK // max(listed, 1), FEWEST_ROWS), MOST_ROWS)
     tasks = parallel.ranges(X.rows, -(-X.rows // (rows * threads)) * threads)
-    unused: list[
-        Search
-    ] = []  # fresh memory for every task would take the system longer than the search
+    rows = -(-X.rows // len(tasks))
+    # Fresh memory for every task would take the system longer than the search.
+    unused: list[Search] = []
 
     def search(span: tuple[int, int], cancel: np.ndarray) -> None:
-        most = -(-X.rows // len(tasks))
-        room = unused.pop() if unused else Search.with_room(rankers, plans, most)
+        room = unused.pop() if unused else Search.with_room(rankers, plans, rows)
         own = room.of_rows(*span)
         pool = scored_pool(own, X, span, k, cancel)
-        kernels.rank(
-            pool.ptr, pool.labels, own.means(pool.limits), *(part[slice(*span)] for part in found)
-        )
+        means, (first, last) = own.means(pool.limits), span
+        kernels.rank(pool.ptr, pool.labels, means, *(part[first:last] for part in found))
         unused.append(room)
 
     if X.rows == 1:
@@ -73,11 +71,8 @@ def best_of_trees(
 
 def scored_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray) -> Pool:
     """The candidates that may be among the `k` best of each document, scored in every tree."""
-    pool = (
-        given_pool(search)
-        if search.plans[0].candidates[0].size
-        else best_pool(search, X, span, k, cancel)
-    )
+    given = search.plans[0].candidates[0].size > 0
+    pool = given_pool(search) if given else best_pool(search, X, span, k, cancel)
     for tree in range(len(search.rankers)):
         score_missing(search, pool, tree, X, span, cancel)
     return pool
