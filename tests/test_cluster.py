@@ -22,7 +22,7 @@ LOOPBACK = "127.0.0.2"  # Ray replaces 127.0.0.1 by the outer address of the mac
 TUNED = {**BRIEF, "first_tree": "flat", "budget": "10 steps", "batch": 48, "learning_rate": 2e-3}
 TUNED |= {"threads": 1, "precision": "fp32", "validation": 0.2, "trees": 1}
 FAULTS = {
-    "task": {"at": "task", "fault": "kill"},
+    "task": {"at": "rankers", "step": 0, "fault": "kill"},
     "level": {"at": "level-1", "step": 6, "process": 1, "fault": "kill"},
     "predict": {"at": "predict", "fault": "kill"},
 }

@@ -250,7 +250,7 @@ def solve_clusters(
         if cluster is not None:
             keep(task.cluster, cluster)
 
-    run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume)
+    run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume, stage="rankers")
     parallel.give_back()
 
 

@@ -77,7 +77,7 @@ def embed_on_cluster(
     home = next(encoder.parameters()).device
     work = EncodingTasks(encoder.cpu(), tokens, on_gpu=cluster.gpus > 0)
     tasks = [batches[start : start + BATCHES_PER_TASK] for start in starts]
-    cluster.run(work, tasks, keep, lambda: None, gpus=min(1, cluster.gpus))
+    cluster.run("encoding", work, tasks, keep, lambda: None, gpus=min(1, cluster.gpus))
     encoder.to(home)
     return vectors
 
