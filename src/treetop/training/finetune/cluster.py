@@ -59,9 +59,13 @@ class Keeper:
         """Note where a process runs."""
         self.places[rank] = place
 
-    def lose(self, ranks: list[int]) -> None:
-        """Note that processes have failed."""
-        self.failed += [f"process {rank} ({self.places.get(rank, 'not started')})" for rank in ranks]
+    def lose(self, failed: list[int], missed: list[int]) -> None:
+        """Note that processes have failed; if none has, those that others (`missed`) waited for."""
+        silent = [rank for rank in sorted(self.places) if missed and rank not in missed]
+        self.failed += [
+            f"process {rank} ({self.places.get(rank, 'not started')})"
+            for rank in failed or silent or missed
+        ]
 
     def record(self, figures: Figures) -> None:
         """Keep metrics; those of steps that are repeated replace the earlier ones."""
@@ -196,13 +200,18 @@ def failure_callback(keeper: Any) -> Any:
     from ray.train import UserCallback
 
     class Failures(UserCallback):  # type: ignore[misc]
-        """Reports processes that have died rather than those that missed them."""
+        """Tells processes that have failed from those that waited for them in vain."""
 
         def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
             """Called by the controller."""
-            own = [rank for rank, e in worker_exceptions.items() if "UserException" in type(e).__name__]
-            died = worker_exceptions.keys() - own
-            keeper.lose.remote(sorted(died or own))
+            waiting = ("gloo", "nccl", "connection")
+            missed = [
+                rank
+                for rank, error in worker_exceptions.items()
+                if type(error).__name__ == "UserExceptionWithTraceback"
+                and any(word in str(error).lower() for word in waiting)
+            ]
+            keeper.lose.remote(sorted(worker_exceptions.keys() - missed), sorted(missed))
 
     return Failures()
 
