@@ -133,6 +133,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--commit", help="the commit that is measured, where git does not know it")
     parser.add_argument("--merge", nargs="+", type=Path)
+    parser.add_argument("--prepare", action="store_true", help="generate the problem only")
     given = parser.parse_args()
     results = read_results(given.results)
     if given.merge:
@@ -145,6 +146,8 @@ def main() -> None:
     title = given.problem if given.labels is None else f"{given.problem}, {given.labels} labels"
     folder = given.work / title.replace(", ", "-").replace(" ", "-")
     counts = prepare(given.problem, folder, given.labels, given.sides, pythons)
+    if given.prepare:
+        return
     facts = {"problem": given.problem, "labels": counts.labels, "documents": counts.documents}
     results.setdefault(title, {**facts, "runs": {}})
     about = {**machine(), "versions": versions(pythons), "threads": 2, "seed": 0, "commit": commit}
