@@ -107,7 +107,8 @@ def features(sparse: Any = None, dense: Any = None) -> Features:
 
 def sparse_features(matrix: sp.csr_matrix) -> Features:
     """Features of a canonical float32 matrix of our own, which is not checked: it may be on disk."""
-    return Features(matrix, np.zeros((matrix.shape[0], 0), np.float32))
+    rows = raw_csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    return Features(rows, np.zeros((matrix.shape[0], 0), np.float32))
 
 
 def blank_texts(texts: Sequence[str]) -> np.ndarray:
