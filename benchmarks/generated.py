@@ -175,7 +175,9 @@ def blocks(problem: Problem, split: int, documents: int, threads: int) -> Iterat
             yield from pool.map(problem.block, tasks[first : first + threads])
 
 
-def write_split(folder: Path, name: str, short: str, shape: tuple[int, int], parts: Iterator[Block]) -> None:
+def write_split(
+    folder: Path, name: str, short: str, shape: tuple[int, int], parts: Iterator[Block]
+) -> None:
     """Write texts, labels and the matrix of labels, block by block."""
     sizes = [np.zeros(1, np.int64)]
     columns = folder / f"{short}.columns"

@@ -8,8 +8,8 @@
     python benchmarks/scale.py --merge FILE…
 
 Each problem is generated once in a folder of WORK, with texts, labels and the matrices that all
-libraries train on. Each run has a process of its own, in the environment of its library; its row is
-added to benchmarks/results/scale.json (or `--results`) when it is finished, and not repeated, so that an
+libraries train on. Each run has a process of its own, in the environment of its library. Its row is
+added to benchmarks/results/scale.json (or `--results`) when it is finished, and not repeated: an
 interrupted benchmark continues. `--labels` scales a problem, with its documents. `--repeats` runs take
 turns. `--merge` adds the rows of other files, such as those measured on another machine.
 """

@@ -1,4 +1,4 @@
-"""Trains treetop's XRLinear on generated problems, from matrices or with the command line, and predicts."""
+"""Trains XRLinear on generated problems, from matrices or with the command line, and predicts."""
 
 import contextlib
 import io
@@ -43,7 +43,7 @@ class Stages(Reporter):
 
 
 def features(folder, options):
-    """Write the matrices that all libraries train on: TF-IDF of single words, without function words."""
+    """Write the matrices that all libraries train on: TF-IDF of words, without function words."""
     analyser = Analyser(ngrams=(1, 1), stop_words=tuple(options["stop_words"]))
     train, test = (open_data(folder).split(split) for split in ("train", "test"))
     tfidf, X = fit_tfidf([analyser], train.texts, THREADS)

@@ -114,7 +114,7 @@ def read_text_lines(
 def split_labels(line: str, separator: str | None) -> list[str]:
     """Labels of a line, each once, in order."""
     if separator in (None, TAB):
-        return list(dict.fromkeys(label for label in line.split(separator) if label))
+        return list(dict.fromkeys(filter(None, line.split(separator))))
     return list(dict.fromkeys(pieces_of(line, separator) if separator else [line] if line else []))
 
 

@@ -12,7 +12,6 @@ import scipy.sparse as sp
 from treetop import training
 from treetop.estimators.learner import Learner
 from treetop.features.feature_map import FeatureMap
-from treetop.features.hybrid import sparse_features
 from treetop.features.given import (
     TextsWithFeatures,
     is_text,
@@ -20,6 +19,7 @@ from treetop.features.given import (
     read_features,
     with_features,
 )
+from treetop.features.hybrid import sparse_features
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up

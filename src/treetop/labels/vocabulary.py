@@ -41,11 +41,11 @@ class Vocabulary:
 
     def encode(self, labels: Sequence[Iterable[str]]) -> sp.csr_matrix:
         """Return Y, CSR of shape (N, L) with values 0 and 1; duplicate labels count once."""
-        numbers, sizes = self.numbers, array("q", [0])
+        number_of, sizes = self.numbers.__getitem__, array("q", [0])
 
         def columns() -> Iterator[int]:
             for line in labels:
-                row = sorted({numbers[name] for name in line})
+                row = sorted(set(map(number_of, line)))
                 sizes.append(len(row))
                 yield from row
 

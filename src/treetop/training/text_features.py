@@ -94,7 +94,7 @@ def distinct_words(texts: Sequence[Any]) -> int:
     this is rather too many.
     """
     step = max(1, len(texts) // SAMPLED_TEXTS)
-    sample = [text for text in texts[:: step] if isinstance(text, str)]
+    sample = [text for text in texts[::step] if isinstance(text, str)]
     known: set[str] = set()
     sizes = []
     for text in sample:

@@ -192,7 +192,7 @@ def count_levels(
 
 def prefixes_of(block: Block, frequent: np.ndarray) -> np.ndarray:
     """The frequent token at each position, or -1; the block takes no memory afterwards."""
-    prefixes = frequent[block.ids]
+    prefixes: np.ndarray = frequent[block.ids]
     forget(block.ids)
     return prefixes
 
