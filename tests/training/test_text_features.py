@@ -15,7 +15,7 @@ from treetop.training.text_features import (
     LEAST_KEPT,
     distinct_words,
     fit_text_features,
-    needs_of,
+    text_needs,
     text_plan,
 )
 
@@ -48,20 +48,20 @@ def test_as_much_is_kept_as_fits(monkeypatch):
     assert (threads, notes) == (4, [])
     assert LEAST_KEPT < memory.kept < TextMemory().kept
     assert FEWEST_PAIRS < memory.pairs < TextMemory().pairs
-    needs = needs_of(WORDS, distinct_words(TEXTS))
+    needs = text_needs(WORDS, distinct_words(TEXTS))
     taken = needs.with_threads(4) + 2 * memory.kept + 4 * memory.pairs * text_features.OF_PAIR
     assert taken <= 4 << 30
 
 
 def test_threads_are_left_out_until_the_work_fits(monkeypatch):
-    needs = needs_of(WORDS, distinct_words(TEXTS))
+    needs = text_needs(WORDS, distinct_words(TEXTS))
     threads, memory, notes = plan(monkeypatch, needs.least(2))
     assert (threads, notes) == (2, ["2 of 4 threads are used to save memory"])
     assert memory == TextMemory(LEAST_KEPT, FEWEST_PAIRS)
 
 
 def test_the_error_names_the_setting_that_fits(monkeypatch):
-    needs = needs_of(WORDS, distinct_words(TEXTS))
+    needs = text_needs(WORDS, distinct_words(TEXTS))
     with pytest.raises(TreetopError, match=r"1,000.0 MB of it for the documents.*max_features=200000"):
         plan(monkeypatch, needs.least(1) - 1)
     with pytest.raises(TreetopError, match="raise memory, or train on fewer documents"):

@@ -29,7 +29,7 @@ FEWEST_PAIRS, LEAST_KEPT = 1 << 20, 16 << 20
 SHARE_KEPT, SHARE_OF_PAIRS = 1 / 6, 1 / 3
 
 
-class Needs(NamedTuple):
+class TextNeeds(NamedTuple):
     """Bytes that text features take besides what is kept of the corpus and the pairs of a thread."""
 
     fixed: int
@@ -63,11 +63,12 @@ def text_plan(
     if limit is None:
         return runtime.threads, TextMemory()
     tokens = distinct_words(texts) if isinstance(texts, Sequence) else 0
-    needs, room = needs_of(analysers, tokens), limit - loaded
+    needs, room = text_needs(analysers, tokens), limit - loaded
     if needs.least(1) > room:
         raise TreetopError(
             f"text features take about {size_text(loaded + needs.least(1))}, {size_text(loaded)} of it "
-            f"for the documents, but memory is {size_text(limit)}: {advice(analysers, tokens, room)}"
+            f"for the documents, but memory is {size_text(limit)}: "
+            f"{fitting_features(analysers, tokens, room)}"
         )
     while threads > 1 and needs.least(threads) > room:
         threads -= 1
@@ -79,12 +80,12 @@ def text_plan(
     return threads, TextMemory(kept, max(FEWEST_PAIRS, pairs))
 
 
-def needs_of(analysers: Sequence[Analyser], tokens: int) -> Needs:
+def text_needs(analysers: Sequence[Analyser], tokens: int) -> TextNeeds:
     """Estimate what analyzers take of texts with so many distinct words."""
     words = [analyser for analyser in analysers if analyser.unit == "word"]
     features = sum(analyser.max_features or tokens for analyser in analysers)
     per_thread = OF_CHARACTER * BLOCK_BYTES_PER_THREAD + OF_TOKEN_AND_THREAD * tokens * bool(words)
-    return Needs(OF_TOKEN * tokens * len(words) + OF_FEATURE * features, per_thread)
+    return TextNeeds(OF_TOKEN * tokens * len(words) + OF_FEATURE * features, per_thread)
 
 
 def distinct_words(texts: Sequence[Any]) -> int:
@@ -106,10 +107,10 @@ def distinct_words(texts: Sequence[Any]) -> int:
     return int(sizes[-1] * (len(texts) / len(sample)) ** min(1.0, growth))
 
 
-def advice(analysers: Sequence[Analyser], tokens: int, room: int) -> str:
+def fitting_features(analysers: Sequence[Analyser], tokens: int, room: int) -> str:
     """Which setting fits into so many bytes."""
     for features in (200_000, 50_000):
         fewer = [replace(analyser, max_features=features) for analyser in analysers]
-        if needs_of(fewer, tokens).least(1) <= room:
+        if text_needs(fewer, tokens).least(1) <= room:
             return f"set max_features={features}, or raise memory"
     return "raise memory, or train on fewer documents"
