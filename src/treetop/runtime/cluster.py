@@ -13,6 +13,7 @@ import socket
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -28,13 +29,15 @@ Result = TypeVar("Result")
 Remote = Callable[[Item, np.ndarray], Result]
 # Tasks per core that are under way: while one is computed, the next is on its way.
 TASKS_PER_CORE = 2
+# So many calls per worker are made before they get one more task each.
+CALLS_PER_SIZE = 4
 RETRIES = 3
 LOCAL, LOOPBACK = "local", "127."
 SECONDS_TO_ANSWER = 10
 
 
 class Call(NamedTuple):
-    """A call of a task: its number among those of a run, and which attempt it is."""
+    """A call of tasks: its number among those of a run, and which attempt it is."""
 
     stage: str
     run: int
@@ -142,14 +145,17 @@ class Cluster:
         self.whereabouts = self.whereabouts or pinned_here(self.ray, Whereabouts)
         self.runs += 1
         shared = self.ray.put(work)
-        remaining = iter(range(len(tasks)))
+        workers = (gpus and self.gpus) or self.cores
+        groups = growing_groups(tasks, workers)
+        remaining = iter(range(len(groups)))
         pending: dict[Any, Call] = {}
-        limit = TASKS_PER_CORE * ((gpus and self.gpus) or self.cores)
+        limit = TASKS_PER_CORE * workers
         remote = self.call.options(num_gpus=gpus)
 
         def start(number: int, attempt: int = 1) -> None:
             call = Call(stage, self.runs, number, attempt)
-            pending[remote.remote(shared, tasks[number], call, self.whereabouts)] = call
+            # Within a list, a reference is passed on as it is.
+            pending[remote.remote([shared], groups[number], call, self.whereabouts)] = call
 
         while True:
             while len(pending) < limit and (number := next(remaining, None)) is not None:
@@ -162,9 +168,10 @@ class Cluster:
                 for call in self.stalled(pending):
                     start(call.number, call.attempt + 1)
             for reference in ready:
-                number = pending.pop(reference).number
-                consume(tasks[number], self.result(reference, stage))
-                advance()
+                group = groups[pending.pop(reference).number]
+                for task, result in zip(group, self.results(reference, stage), strict=True):
+                    consume(task, result)
+                    advance()
 
     def stalled(self, pending: dict[Any, Call]) -> list[Call]:
         """Cancel tasks of which none has ended in a long time: their processes do not answer."""
@@ -184,13 +191,13 @@ class Cluster:
         )
         return calls
 
-    def result(self, reference: Any, stage: str) -> Any:
-        """Return the result of a task, or raise its error as if it had occurred here."""
+    def results(self, reference: Any, stage: str) -> list[Any]:
+        """Return the results of a call, or raise its error as if it had occurred here."""
         try:
-            result, failed = self.ray.get(reference)
+            results, failed = self.ray.get(reference)
             if failed is not None:
                 self.reporter.note(f"{failed} has failed during {stage}: its task was repeated")
-            return result
+            return list(results)
         except self.ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self.ray.exceptions.RayError as error:
@@ -238,11 +245,38 @@ def no_cluster(address: str, reason: str) -> TreetopError:
 
 
 def call(
-    work: Remote[Item, Result], task: Item, called: Call, whereabouts: Any
-) -> tuple[Result, str | None]:
-    """Do a task in a process of the cluster; also returns where it has failed before, if it has."""
+    work: list[Any], tasks: Sequence[Any], called: Call, whereabouts: Any
+) -> tuple[list[Any], str | None]:
+    """Do tasks in a process of the cluster; also returns where they have failed before, if they have.
+
+    `work` has one element, the reference to what does them.
+    """
     import ray
 
     failed = ray.get(whereabouts.started.remote(called.name, place_here(ray)))
     failpoint(called.stage, called.number)
-    return work(task, np.zeros(1, np.uint8)), failed
+    do, cancel = opened(work[0]), np.zeros(1, np.uint8)
+    return [do(task, cancel) for task in tasks], failed
+
+
+@lru_cache(maxsize=1)
+def opened(reference: Any) -> Remote[Any, Any]:
+    """Return what does the tasks of a run, with its working memory: the next calls use it again."""
+    import ray
+
+    work: Remote[Any, Any] = ray.get(reference)
+    return work
+
+
+def growing_groups(tasks: Sequence[Item], workers: int) -> list[Sequence[Item]]:
+    """Divide tasks into those of one call: a single one at first, then more and more.
+
+    Where there are many, the first ones are the largest. A call takes milliseconds by itself.
+    """
+    groups: list[Sequence[Item]] = []
+    start = 0
+    while start < len(tasks):
+        size = 1 + len(groups) // (CALLS_PER_SIZE * workers)
+        groups.append(tasks[start : start + size])
+        start += size
+    return groups
