@@ -28,8 +28,8 @@ from treetop.kernels import (
 from treetop.kernels.arrays import empty, full
 from treetop.kernels.bisection import next_random
 from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
-from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, prefetch, splat, store
-from treetop.kernels.losses import dual_step
+from treetop.kernels.lanes import WIDTHS, fma, lanes_at, prefetch, splat, store
+from treetop.kernels.losses import LOGISTIC, SQUARED_HINGE, hinge_step, logistic_step
 from treetop.kernels.pruning import prune
 from treetop.kernels.signatures import Tuple
 
@@ -70,7 +70,7 @@ def score_lanes(like, weights, indices, data, start, end, dense, dense_row, colu
         second = fma(lanes_at(weights, columns + column, like), dense[dense_row, column], second)
         column += 1
     first = fma(lanes_at(weights, columns + dense.shape[1], like), bias, first)
-    store(out, 0, add(add(first, second), add(third, fourth)))
+    store(out, 0, (first + second) + (third + fourth))
 
 
 @helper
@@ -133,6 +133,16 @@ def update(width, *document):
 
 
 @helper
+def step_of_hinge(width, *document):
+    """Call `hinge_step` with vectors of this width."""
+    if width == 16:
+        return hinge_step(SIXTEEN, *document)
+    if width == 8:
+        return hinge_step(EIGHT, *document)
+    return hinge_step(FOUR, *document)
+
+
+@helper
 def one_pass(width, documents, targets, order, settings, weights, beta, scores, delta, cancel):
     """Visit every document once; returns the largest gradient met."""
     columns, bias, loss, tolerance = settings
@@ -150,9 +160,14 @@ def one_pass(width, documents, targets, order, settings, weights, beta, scores, 
         score(width, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = documents.norms[document] + bias * bias
         slot, weight = targets.slots[row], documents.weights[document]
-        step = dual_step(
-            loss, scores, beta, row, targets.signs, targets.costs, slot, weight, norm, delta
-        )
+        signs, costs = targets.signs, targets.costs
+        if loss == LOGISTIC:
+            step = logistic_step(scores, beta, row, signs, costs, slot, weight, norm, delta)
+        else:
+            squared = loss == SQUARED_HINGE
+            step = step_of_hinge(
+                width, squared, scores, beta, row, signs, costs, slot, weight, norm, delta
+            )
         if step > NEGLIGIBLE * tolerance:
             for lane in range(width):
                 beta[row, lane] += delta[0, lane]
