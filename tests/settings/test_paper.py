@@ -58,6 +58,8 @@ NOT_PINNED = {
     "lowercase": "the same",
     "shortest_word": "the same",
     "seed": "it is that of a member of the ensemble",
+    "competition": "n-grams and costs are pinned, so nothing is left to decide",
+    "optimize": "the same",
     "keep_documents": "it does not change predictions",
     "validate_every": "nothing is held out",
 }

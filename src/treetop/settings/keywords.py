@@ -43,6 +43,8 @@ class LinearKeywords(TypedDict, total=False):
     shortlist: str
     beam: int | str | None
     score_transform: str
+    competition: bool
+    optimize: str
     keep_documents: bool
     seed: int
     threads: int | None

@@ -23,6 +23,7 @@ ranker = partial(
     "lambda_, alpha, bias, shortlist, beam and score_transform take one value, or one per level "
     "such as 0.5/0.5/0.25 (the labels last; beam without them), or true/.../both to repeat the first",
 )
+automatic = partial(documented, section="Automatic settings")
 general = partial(documented, section="General")
 
 # Factors of the objective beyond these do not fit into float32.
@@ -34,6 +35,8 @@ POWERS = tuple(f"l{power}-{shape}" for shape in ("hinge", "ordered") for power i
 MULTIPLIED = ("sigmoid", *POWERS)
 ADDED = tuple(f"log-{name}" for name in MULTIPLIED)
 SCORE_TRANSFORMS = ("auto", "identity", *MULTIPLIED, *ADDED)
+# What a competition may maximize.
+OBJECTIVES = ("nDCG@5", "P@1", "PSP@5", "macro-F1")
 # Help of the settings whose defaults depend on the kind of model.
 BRANCHING = (
     "Maximum number of children per node of an auto tree. A larger value makes a shallower tree: "
@@ -222,6 +225,17 @@ class LinearSettings:
         "(auto), l3-ordered, or sigmoid for a flat tree.",
         choices=SCORE_TRANSFORMS,
         by_level=names_by_level("score_transform"),
+    )
+    competition: bool = automatic(
+        True,
+        "Decide what is left open, n-grams and costs, by a short competition on a part of the training "
+        "data. Disable it to train faster: rules then decide, by the median length of the texts and by "
+        "the number of labels per document.",
+    )
+    optimize: str = automatic(
+        "nDCG@5",
+        "Metric that the competition maximizes. PSP@5 and macro-F1 favor rare labels.",
+        choices=OBJECTIVES,
     )
     keep_documents: bool = general(
         False,
