@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 
 from treetop.runtime import Runtime
 from treetop.runtime.memory import available_memory, size_text
+from treetop.runtime.parallel import thread_count
 from treetop.runtime.progress import duration
 from treetop.settings.schema import LinearSettings
 from treetop.training.advice.problem import Problem, read_problem
@@ -66,10 +68,17 @@ class Estimate(NamedTuple):
         parts = [f"{stage.name} {duration(stage.seconds)}" for stage in self.stages]
         threads = f"{self.threads} threads" if self.threads > 1 else "1 thread"
         where = threads if self.device == "cpu" else f"{self.device} and {threads}"
+        busy = ", longer while other programs compute" if is_busy() else ""
         return (
-            f"estimate on {where}: {duration(self.seconds)} ({', '.join(parts)}), "
+            f"estimate on {where}: {duration(self.seconds)}{busy} ({', '.join(parts)}), "
             f"{size_text(self.memory)} of memory, a model of {size_text(self.disk)}"
         )
+
+
+def is_busy() -> bool:
+    """Whether other programs keep the processors busy, as far as the system tells."""
+    load = getattr(os, "getloadavg", None)  # not on Windows
+    return load is not None and load()[0] > thread_count(None)
 
 
 def estimate_training(

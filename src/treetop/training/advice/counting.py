@@ -42,9 +42,7 @@ def work_in_tree(tree: Tree, Y: sp.csr_matrix) -> list[LevelWork]:
     ]
 
 
-def expected_work(
-    sizes: list[int], labels_per_document: np.ndarray, spread: float
-) -> list[LevelWork]:
+def expected_work(sizes: list[int], labels_per_document: np.ndarray, spread: float) -> list[LevelWork]:
     """Predict the work of each level of a tree of these sizes K[1] … K[D].
 
     `spread` says how far apart the labels of a document are in the tree: 0 if always in one cluster, 1

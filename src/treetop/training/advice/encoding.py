@@ -58,7 +58,7 @@ def try_encoder(
         encoder.width,
         seconds * float(lengths.sum()) / max(1, sum(map(len, some))),
         max(0, memory_in_use() - loaded),
-        size_of(encoder),
+        bytes_of_weights(encoder),
     )
 
 
@@ -68,7 +68,7 @@ def device_of(encoder: TextEncoder) -> str:
     return "cpu" if parameters is None else str(next(parameters()).device)
 
 
-def size_of(encoder: TextEncoder) -> int:
+def bytes_of_weights(encoder: TextEncoder) -> int:
     """Bytes of the weights of an encoder as they are saved; 0 for one that is not of torch."""
     parameters = getattr(encoder, "parameters", None)
     return 0 if parameters is None else sum(4 * weight.numel() for weight in parameters())

@@ -69,9 +69,7 @@ class Problem(NamedTuple):
         """The work of each level of a tree over all documents."""
         sizes = auto.refined_sizes(self.settings, self.labels)
         if sizes is None:  # plain k-means makes clusters of about these sizes
-            sizes = auto.sizes_by_branching(
-                self.labels, self.settings.branching, self.settings.leaf
-            )
+            sizes = auto.sizes_by_branching(self.labels, self.settings.branching, self.settings.leaf)
         return expected_work([*sizes, self.labels], self.labels_per_document, tree.spread)
 
 

@@ -30,7 +30,7 @@ class TextFigures(NamedTuple):
 
     def columns_of(self, share: float) -> float:
         """Predict how many features a share of the documents has."""
-        return float(sum(self.columns)) * share**self.power
+        return float(sum(self.columns) * share**self.power)
 
 
 class Sample(NamedTuple):
@@ -86,4 +86,4 @@ def extrapolated(half: int, whole: int, ratio: float, most: int | None) -> int:
         return whole
     power = float(np.log2(whole / half))
     predicted = round(whole * ratio**power)
-    return predicted if most is None else min(predicted, most)
+    return int(predicted if most is None else min(predicted, most))

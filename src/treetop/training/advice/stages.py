@@ -22,7 +22,8 @@ from treetop.training.advice.trial import TreeFigures
 # Share of a stage's work that only one thread can do at a time.
 SERIAL_TEXT, SERIAL_TREE, SERIAL_RANKERS = 0.3, 0.2, 0.05
 # Fitted: powers of the ratio of all documents to those of the sample. More texts add fewer n-grams to
-# the tables; more weights fit less into caches, in trees; documents share features, so weights are fewer.
+# the tables; in trees, more weights fit less into caches; documents share features, so they need fewer
+# weights.
 TEXT_POWER, CACHE_POWER, KEPT_POWER = -0.08, 0.08, 0.85
 # Fitted: clustering all labels takes so many times as long per value, because more passes are needed.
 CLUSTERING = 1.6
@@ -60,7 +61,7 @@ def text_features(problem: Problem) -> list[StageEstimate]:
     features = round(VALUE * problem.values) + tables + CODE
     seconds = problem.texts.seconds * problem.growth**TEXT_POWER
     # Blocks of rows of each analyzer, and the same side by side.
-    blocks = min(VALUE * problem.values, BLOCK_CHARACTERS / problem.texts.characters * VALUE * problem.values)
+    blocks = VALUE * problem.values * min(1.0, BLOCK_CHARACTERS / problem.texts.characters)
     ids = TOKEN * len(problem.texts.values) * problem.texts.characters
     return [
         StageEstimate(
@@ -81,7 +82,7 @@ def forest(problem: Problem) -> list[StageEstimate]:
         if len(levels) > 1:
             stages.append(label_tree(problem, tree, levels))
         stages.append(rankers(problem, tree, levels))
-    return merged(stages)
+    return added_up(stages)
 
 
 def label_tree(problem: Problem, tree: TreeFigures, levels: list[LevelWork]) -> StageEstimate:
@@ -126,7 +127,7 @@ def room(problem: Problem, level: LevelWork) -> float:
     return WEIGHT * (columns + problem.width) * largest * min(problem.threads, len(tasks))
 
 
-def merged(stages: list[StageEstimate]) -> list[StageEstimate]:
+def added_up(stages: list[StageEstimate]) -> list[StageEstimate]:
     """Add up the stages of the same name; the memory of each is beside what those before it kept."""
     names = list(dict.fromkeys(stage.name for stage in stages))
     at_once = dict.fromkeys(names, 0)

@@ -68,7 +68,7 @@ class Rates(NamedTuple):
     tree: float  # per value that is summed up or clustered
 
 
-class Trial(NamedTuple):
+class ForestFigures(NamedTuple):
     """What training on the sample took."""
 
     trees: list[TreeFigures]
@@ -77,18 +77,19 @@ class Trial(NamedTuple):
 
 def try_forest(
     sample: Sample, Y: sp.csr_matrix, views: Sequence[View], settings: LinearSettings, threads: int
-) -> Trial:
-    """Train each tree on the sample; `Y` has all labels, `settings` those resolved for all documents."""
+) -> ForestFigures:
+    """Train each tree on the sample; `Y` has all labels, and `settings` are resolved for it."""
     own, settings = labels_to_try(Y, sample.rows, settings)
     few = np.arange(min(FEW_DOCUMENTS, own.shape[0]))
     timed_forest(sample.X[few], own[few], views, settings, threads)
     rankers, clock = timed_forest(sample.X, own, views, settings, threads)
-    seen = [view.seen for view in views] or [None] * len(rankers)
+    seen: list[np.ndarray | None] = [view.seen for view in views]
+    seen = seen or [None] * len(rankers)
     trees = [
         figures_of(ranker, sample.X, own, columns)
         for ranker, columns in zip(rankers, seen, strict=False)
     ]
-    return Trial(trees, rates_of(clock, rankers, trees, own))
+    return ForestFigures(trees, rates_of(clock, rankers, trees, own))
 
 
 def timed_forest(
@@ -138,9 +139,7 @@ def labels_of_counts(own: np.ndarray, counts: np.ndarray) -> np.ndarray:
     return np.asarray(order[places])
 
 
-def figures_of(
-    ranker: Ranker, X: Features, Y: sp.csr_matrix, seen: np.ndarray | None
-) -> TreeFigures:
+def figures_of(ranker: Ranker, X: Features, Y: sp.csr_matrix, seen: np.ndarray | None) -> TreeFigures:
     """Count what a tree of the sample read and learned; `seen` are the columns of its view."""
     matrix = X.sparse
     read = matrix.nnz if seen is None else int(np.count_nonzero(seen[matrix.indices]))
