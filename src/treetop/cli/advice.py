@@ -13,6 +13,7 @@ from treetop.runtime.progress import Reporter
 from treetop.settings.making import PARAMETERS
 from treetop.training import read_labels
 from treetop.training.advice.advising import Estimate, estimate_training
+from treetop.training.advice.sample import sampled_rows
 
 
 def advise(
@@ -25,6 +26,8 @@ def advise(
     split = dataset.split("train")
     if split.texts is None or split.X is not None or options.cluster or options.processes > 1:
         return None
+    if not sampled_rows(split.texts).size:
+        return None
     names = None if split.labels is not None else dataset.label_names
     Y, _ = read_labels(split.given_labels, names)
     estimates = []
@@ -34,8 +37,7 @@ def advise(
         warm_up(common_kernels(), runtime.threads, report)
         report.step("estimate")
         estimate, warning = estimate_training(split.texts, Y, parameters.settings(settings), runtime)
-        if estimate is None:
-            return None
+        assert estimate is not None
         report.note(estimate.line())
         if warning is not None:
             report.note(warning)

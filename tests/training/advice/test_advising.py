@@ -1,5 +1,7 @@
 """The estimate of a training: the counts are right, the figures plausible, the warning helps."""
 
+import time
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -57,6 +59,13 @@ def test_a_tree_has_a_stage_of_its_own(documents):
     estimate, warned = estimate_training(*documents, settings, RUNTIME)
     assert [stage.name for stage in estimate.stages] == ["text features", "label trees", "rankers"]
     assert warned is None
+
+
+def test_the_sample_is_trained_on_for_few_passes_only(documents):
+    began = time.process_time()
+    endless = LinearSettings(trees=1, passes=10**9, tolerance=1e-12)
+    estimate_training(*documents, endless, RUNTIME)
+    assert time.process_time() - began < 10
 
 
 def test_few_documents_are_not_estimated(documents):

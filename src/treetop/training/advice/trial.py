@@ -23,6 +23,9 @@ from treetop.training.forest import train_forest
 
 # Where there is no tree, rankers of so many labels are enough to measure the solver.
 LABELS_WITHOUT_TREE = 64
+# Passes of the solver on the sample: enough under the default tolerance. Settings that ask for many
+# more take longer than estimated.
+MOST_PASSES = 20
 # The first call of a kernel reads its machine code: so few documents are trained on beforehand.
 FEW_DOCUMENTS = 50
 
@@ -80,6 +83,7 @@ def try_forest(
 ) -> ForestFigures:
     """Train each tree on the sample; `Y` has all labels, and `settings` are resolved for it."""
     own, settings = labels_to_try(Y, sample.rows, settings)
+    settings = replace(settings, passes=min(settings.passes, MOST_PASSES))
     few = np.arange(min(FEW_DOCUMENTS, own.shape[0]))
     timed_forest(sample.X[few], own[few], views, settings, threads)
     rankers, clock = timed_forest(sample.X, own, views, settings, threads)
