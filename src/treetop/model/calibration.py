@@ -92,5 +92,7 @@ class Calibration:
         indptr = scores.indptr.astype(np.int64, copy=False)
         labels = scores.indices.astype(np.int64, copy=False)
         values = scores.data.astype(np.float32, copy=False)
-        calibrating.probabilities_of(indptr, labels, values, lengths, label_counts, *self.arrays.values(), out)
+        calibrating.probabilities_of(
+            indptr, labels, values, lengths, label_counts, *self.arrays.values(), out
+        )
         return raw_csr(out, scores.indices, indptr, scores.shape)
