@@ -23,9 +23,11 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.model.training_record import TrainingRecord
 from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.memory import peak_memory
 from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.runtime.temporary import temporary_folder
@@ -96,6 +98,7 @@ def train_reserved(
             for encoder in encoders:  # a wrong name is reported before any data is read
                 find_encoder(encoder, report.note)
             summary = train_members(options, kind, members, combine, report)
+        TrainingRecord(report.seconds, peak_memory()).write(options.output)
     except TreetopError:
         discard_unstarted(new_runs)
         raise
