@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from treetop.features.words.tfidf import Tfidf
 from treetop.labels.types import Label, plain_label
 from treetop.model.model import Model
 from treetop.ranking.combining import largest
@@ -15,6 +16,8 @@ from treetop.ranking.ranker import Ranker
 
 # Models with more rows of weights are not searched for words: it would take minutes.
 MOST_ROWS = 50_000_000
+# Features looked at per word that is named: a word may be a feature of several analyzers.
+NAMES_PER_WORD = 3
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ def typical_words(
     )
     clusters, starts = np.asarray(rows[:, 0]), np.asarray(ranker.weights.starts[:, 0])
     first = int(ranker.weights.level_ptr[level - 1])
+    usual = usual_values(model)
     words: list[tuple[str, ...]] = [()] * nodes
     for parent, (start, end) in enumerate(pairwise(ranker.tree.child_ptr[level - 1].tolist())):
         if wanted.isdisjoint(range(start, end)):
@@ -100,6 +104,15 @@ def typical_words(
         features = (np.searchsorted(starts, own, side="right") - 1).astype(np.int32)
         for node in wanted.intersection(range(start, end)):
             weights = weights_at(ranker.weights, features, first + parent, node - start)
-            best = largest(weights, count)
-            words[node] = tuple(map(name, features[best[weights[best] > 0]].tolist()))
+            best = largest(weights * usual[features], NAMES_PER_WORD * count)
+            names = map(name, features[best[weights[best] > 0]].tolist())
+            words[node] = tuple(dict.fromkeys(names))[:count]  # several analyzers share names
     return words
+
+
+def usual_values(model: Model) -> np.ndarray:
+    """How large the value of each sparse feature is where it occurs: idf, or 1; float32."""
+    words = model.feature_map.words
+    if not isinstance(words, Tfidf):
+        return np.ones(model.widths[0], np.float32)
+    return np.concatenate([fitted.idf for fitted in words.fitted]).astype(np.float32)

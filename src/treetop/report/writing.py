@@ -61,7 +61,7 @@ def overview_section(subjects: Sequence[Subject]) -> str:
         facts = [
             *overview(subject),
             ("labels", f"{len(model.classes):,}", ""),
-            ("training documents", documents, "" if model.train_documents else "imported"),
+            ("trained on", documents, "documents" if model.train_documents else "imported"),
         ]
         if subject.size is not None:
             facts.append(("size", readable_bytes(subject.size), "on disk"))
