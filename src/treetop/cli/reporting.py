@@ -47,7 +47,7 @@ def report_models(options: ReportOptions, console: Console | None = None) -> Non
     with console.progress() as report:
         dataset = None if data is None else read_data(data, options, report)
         about, subjects = "", []
-        for folder, name in zip(folders, distinct_names(folders), strict=True):
+        for folder, name in zip(folders, names_of_models(folders), strict=True):
             report.step(f"loading {name}")
             estimator = treetop.load(str(folder))
             judged = None
@@ -85,7 +85,7 @@ def check_output(path: Path) -> None:
         raise TreetopError(f"{path}: {path.parent} does not exist: create it or choose another folder")
 
 
-def distinct_names(folders: Sequence[Path]) -> list[str]:
+def names_of_models(folders: Sequence[Path]) -> list[str]:
     """The names of folders, with their parents if two have the same name."""
     names = [folder.resolve().name for folder in folders]
     return names if len(set(names)) == len(names) else [str(folder) for folder in folders]

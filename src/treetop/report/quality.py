@@ -18,7 +18,7 @@ PROMISED = (0.5, 0.8, 0.9, 0.95)
 OVERALL = ("P@1", "P@5", "nDCG@5", "doc_f1@5")
 
 
-def metrics_section(subjects: Sequence[Subject]) -> str:
+def results_section(subjects: Sequence[Subject]) -> str:
     """The main metrics with intervals, and all metrics as a table per model."""
     evaluated = [subject for subject in subjects if subject.is_evaluated]
     parts = []
@@ -188,7 +188,7 @@ def groups_section(subjects: Sequence[Subject]) -> str:
         markup.figure(
             f"Recall among the first {deepest}, by label frequency",
             charts.groups_chart(
-                joined(frequencies),
+                values_by_group(frequencies),
                 names,
                 "training documents per label",
                 "recall, %",
@@ -207,7 +207,11 @@ def groups_section(subjects: Sequence[Subject]) -> str:
             markup.figure(
                 f"nDCG@{min(5, deepest)} by length",
                 charts.groups_chart(
-                    joined(short), names, f"{unit} per document", "nDCG, %", "nDCG by document length"
+                    values_by_group(short),
+                    names,
+                    f"{unit} per document",
+                    "nDCG, %",
+                    "nDCG by document length",
                 ),
                 names,
                 "The shortest fifth of the documents, the next, and so on.",
@@ -222,7 +226,7 @@ def groups_section(subjects: Sequence[Subject]) -> str:
     return markup.columns(parts) + tables
 
 
-def joined(groups: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+def values_by_group(groups: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
     """The values of several models by group; 0 where a model has none."""
     every = dict.fromkeys(group for one in groups for group in one)
     return {group: [one.get(group, 0.0) for one in groups] for group in every}

@@ -11,8 +11,8 @@ from treetop.report.learning import training_section, tree_section
 from treetop.report.quality import (
     differences_section,
     groups_section,
-    metrics_section,
     overview,
+    results_section,
     thresholds_section,
 )
 from treetop.report.subject import Subject
@@ -37,7 +37,7 @@ def html_report(subjects: Sequence[Subject], measured_on: str = "") -> str:
     title = "Model report: " + ", ".join(subject.name for subject in subjects)
     sections = [
         ("Overview", overview_section(subjects)),
-        ("Metrics", metrics_section(subjects)),
+        ("Metrics", results_section(subjects)),
         ("Differences", differences_section(subjects)),
         ("Thresholds", thresholds_section(subjects)),
         ("Confidence", confidence_section(subjects)),
