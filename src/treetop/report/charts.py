@@ -10,8 +10,8 @@ from treetop.report.svg import Axes
 
 # Rows of charts with horizontal bars or dots.
 ROW_HEIGHT = 26
-NAME_WIDTH = 150
-CHARACTERS_OF_NAME = 22
+NAME_WIDTH = 222
+CHARACTERS_OF_NAME = 36
 
 
 class Series(NamedTuple):
