@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from treetop.report import charts, svg
-from treetop.report.charts import Estimate, Series
+from treetop.report.charts import Measured, Series
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ HOSTILE = '<script>alert("1")</script>&'
         charts.lines_chart([Series(HOSTILE, [0, 1], [0, 1])], HOSTILE, HOSTILE, HOSTILE, dots=True),
         charts.lines_chart([], "x", "y", "nothing", percent=False),
         charts.lines_chart([Series("a", [3], [0])], "x", "y", "one point", percent=False),
-        charts.estimates_chart({HOSTILE: [Estimate(0.5, 0.4, 0.6)] * 2}, [HOSTILE, "b"], HOSTILE),
+        charts.estimates_chart({HOSTILE: [Measured(0.5, 0.4, 0.6)] * 2}, [HOSTILE, "b"], HOSTILE),
         charts.estimates_chart({}, [], "nothing"),
         charts.groups_chart({HOSTILE: [0.0]}, [HOSTILE], HOSTILE, HOSTILE, HOSTILE),
         charts.groups_chart({}, [], "x", "y", "nothing"),

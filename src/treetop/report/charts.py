@@ -22,7 +22,7 @@ class Series(NamedTuple):
     ys: Sequence[float]
 
 
-class Estimate(NamedTuple):
+class Measured(NamedTuple):
     """A value with its interval."""
 
     value: float
@@ -71,7 +71,7 @@ def shown_point(value: float, percent: bool) -> str:
 
 
 def estimates_chart(
-    rows: Mapping[str, Sequence[Estimate]], names: Sequence[str], description: str
+    rows: Mapping[str, Sequence[Measured]], names: Sequence[str], description: str
 ) -> str:
     """A row per metric, with a dot and an interval per model; values are fractions."""
     height = svg.TOP + svg.BOTTOM + ROW_HEIGHT * len(rows) * max(1, (1 + len(names)) // 2)

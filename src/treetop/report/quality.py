@@ -11,7 +11,7 @@ from treetop.evaluation.curves import Curve, precision_recall
 from treetop.evaluation.details import Details
 from treetop.evaluation.result import Evaluation
 from treetop.report import charts, markup
-from treetop.report.charts import Estimate, Series
+from treetop.report.charts import Measured, Series
 from treetop.report.subject import Subject
 
 PROMISED = (0.5, 0.8, 0.9, 0.95)
@@ -38,12 +38,12 @@ def results_section(subjects: Sequence[Subject]) -> str:
 def intervals_part(subjects: Sequence[Subject]) -> str:
     """A chart and a table of the main metrics with intervals."""
     names = [subject.name for subject in subjects]
-    rows: dict[str, list[Estimate]] = {}
+    rows: dict[str, list[Measured]] = {}
     cells: dict[str, list[str]] = {}
     for subject in subjects:
         result = result_of(subject)
         for key, interval in result.intervals().items():
-            rows.setdefault(key, []).append(Estimate(result[key], *interval))
+            rows.setdefault(key, []).append(Measured(result[key], *interval))
             low, high = (f"{100 * value:.2f}" for value in interval)
             cells.setdefault(key, [key]).extend([f"{100 * result[key]:.2f}", f"{low} – {high}"])
     heading = ["metric", *(cell for name in names for cell in (name, "95% interval"))]
