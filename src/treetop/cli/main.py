@@ -98,8 +98,7 @@ def train_command(options: TrainOptions, console: Console | None = None) -> None
     "tune",
     START,
     "treetop tune mydata -o mypreset.json --time 30m\n"
-    "treetop tune mydata -o mypreset.json --time 2h --jobs 4\n"
-    "treetop train mydata -o mymodel --preset mypreset.json",
+    "treetop tune mydata -o mypreset.json --time 2h --jobs 4",
 )
 @options_from(TuneOptions)
 def tune_command(options: TuneOptions, console: Console | None = None) -> None:

@@ -42,9 +42,9 @@ class Watch:
         if not done:
             return
         if self.live is not None:
-            self.live.update(table_of(done, len(study.trials)))
+            self.live.update(best_trials(done, len(study.trials)))
         elif done[0].number != self.best:
-            chosen = ", ".join(f"{name}={shown(value)}" for name, value in changed(done[0]).items())
+            chosen = changed(done[0])
             elapsed = duration(time.perf_counter() - self.began)
             value = f"trial {done[0].number}: {done[0].value:.4f}"
             self.console.note(f"{elapsed}: {value} with {chosen or 'the defaults'}")
@@ -56,24 +56,25 @@ class Watch:
             self.live.stop()
 
 
-def changed(trial: Any) -> dict[str, Any]:
+def changed(trial: Any) -> str:
     """The parameters of a trial that are not the default: a factor of 1, or the first choice."""
     first = {name: getattr(d, "choices", (1.0,))[0] for name, d in trial.distributions.items()}
-    return {name: value for name, value in trial.params.items() if value != first[name]}
+    chosen = {name: value for name, value in trial.params.items() if value != first[name]}
+    return ", ".join(f"{name}={written_parameter(value)}" for name, value in chosen.items())
 
 
-def shown(value: Any) -> str:
+def written_parameter(value: Any) -> str:
     """A parameter; a number is a factor of the default."""
     return f"{value:.3g}×" if isinstance(value, float) else str(value)
 
 
-def table_of(done: list[Any], trials: int) -> Any:
+def best_trials(done: list[Any], trials: int) -> Any:
     """The best trials as a table of rich."""
     from rich.table import Table
 
     table = Table("trial", "metric", "changed", title=f"{trials} trials")
     for trial in done[:SHOWN]:
-        chosen = ", ".join(f"{name}={shown(value)}" for name, value in changed(trial).items())
+        chosen = changed(trial)
         table.add_row(str(trial.number), f"{trial.value:.4f}", chosen or "the defaults")
     return table
 

@@ -1,1 +1,1 @@
-"""Search for settings that suit the user's own data: `treetop tune`."""
+"""SharedSearch for settings that suit the user's own data: `treetop tune`."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treetop.evaluation.bootstrap import SAMPLES, occurrences, samples_of
+from treetop.evaluation.sums import Sums
 from treetop.runtime.extras import require
 from treetop.settings.schema import LinearSettings
 from treetop.tuning.space import Dimension, of_default, suggested
@@ -22,7 +23,7 @@ STUDY = "treetop"
 FIRST_TRIALS = 8
 
 
-class Search(NamedTuple):
+class SharedSearch(NamedTuple):
     """What the processes of a search have in common."""
 
     default: LinearSettings
@@ -34,7 +35,7 @@ class Search(NamedTuple):
     seed: int
 
 
-def open_study(search: Search, fingerprint: str, process: int = 0) -> Any:
+def open_study(search: SharedSearch, fingerprint: str, process: int = 0) -> Any:
     """Open or create the study in the file; its first trial is the default."""
     optuna = require("searches for settings", "tune")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -53,27 +54,37 @@ def open_study(search: Search, fingerprint: str, process: int = 0) -> Any:
     return study
 
 
-def settings_of_trial(search: Search, trial: Any) -> LinearSettings:
+def settings_of_trial(search: SharedSearch, trial: Any) -> LinearSettings:
     """The settings that a trial chooses, or has chosen."""
     return replace(search.default, **suggested(trial, search.space, search.default, search.costs))
 
 
 def run_trials(
-    study: Any, search: Search, workspace: Workspace, told: Callable[[Any], None] | None = None
+    study: Any,
+    search: SharedSearch,
+    workspace: Workspace,
+    kept: dict[int, Sums],
+    told: Callable[[Any], None] | None = None,
 ) -> None:
-    """Try settings until the time is over; `told` is called with the study after each trial."""
+    """Try settings until the time is over; `told` is called with the study after each trial.
+
+    `kept` receives the metric of the default and of the best trial, by number.
+    """
     optuna = require("searches for settings", "tune")
 
     def objective(trial: Any) -> float:
         value = 0.0
         for step, sums in enumerate(workspace.growing(settings_of_trial(search, trial))):
-            value = sums.value
+            value, kept[trial.number] = sums.value, sums
             trial.report(value, step)
             if trial.number and (trial.should_prune() or time.time() > search.until):
                 raise optuna.TrialPruned
         return value
 
     def finished(study: Any, trial: Any) -> None:
+        needed = {0, *(best.number for best in complete_trials(study)[:1])}
+        for number in kept.keys() - needed:
+            del kept[number]
         if told is not None:
             told(study)
         enough = search.trials is not None and len(study.trials) >= search.trials
@@ -89,13 +100,14 @@ def complete_trials(study: Any) -> list[Any]:
     return sorted(done, key=lambda trial: (-trial.value, trial.number))
 
 
-def share_better(workspace: Workspace, a: LinearSettings, b: LinearSettings, seed: int) -> float:
-    """The share of resampled sets of held-out documents on which `a` is better than `b`."""
-    *_, of_a = workspace.growing(a)
-    *_, of_b = workspace.growing(b)
-    documents, labels = workspace.documents.held_labels.shape
+def share_better(a: Sums, b: Sums, shape: tuple[int, int], seed: int) -> float:
+    """The share of resampled sets of documents on which the metric `a` is better than `b`.
+
+    `shape` is the number of documents and of labels.
+    """
+    documents, labels = shape
     wins = [
-        of_a.resampled(weights) > of_b.resampled(weights)
+        a.resampled(weights) > b.resampled(weights)
         for drawn in samples_of(documents, SAMPLES, seed, labels)
         for weights in [occurrences(drawn)]
     ]

@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.estimators import KINDS
+from treetop.evaluation.sums import Sums
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.model.seen import hashes_of
@@ -30,7 +31,7 @@ from treetop.training.folds import held_out
 from treetop.training.inputs import check_count, read_labels
 from treetop.training.run import data_fingerprint
 from treetop.tuning.search import (
-    Search,
+    SharedSearch,
     complete_trials,
     open_study,
     run_trials,
@@ -99,7 +100,7 @@ def tune(
     runtime: Runtime | None = None,
     report: Callable[[Any], None] | None = None,
 ) -> Tuned:
-    """Search settings that suit these documents.
+    """SharedSearch settings that suit these documents.
 
     Features, label trees and vectors of a frozen encoder are shared by trials, bad trials are
     abandoned after their first tree, and the defaults are the first trial. The result is better than
@@ -143,7 +144,7 @@ def tune(
     default, workspace = first_model(model, given, documents, classes.size, runtime, jobs)
     space = dimensions(default, given, documents.Y.shape[1])
     with stored(storage) as path:
-        search = Search(
+        search = SharedSearch(
             default,
             costs_of(default, given, documents.Y),
             space,
@@ -159,11 +160,12 @@ def tune(
         )
         study = open_study(search, fingerprint)
         with helpers(search, fingerprint, workspace, jobs):
+            kept: dict[int, Sums] = {}
             try:
-                run_trials(study, search, workspace, report)
+                run_trials(study, search, workspace, kept, report)
             except KeyboardInterrupt:
                 runtime.reporter.note("stopped: the best settings so far are kept")
-        return outcome(study, search, workspace, model, given)
+        return outcome(study, search, workspace, kept, model, given)
 
 
 def split_documents(
@@ -248,7 +250,7 @@ def stored(storage: str | Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def helpers(search: Search, fingerprint: str, workspace: Workspace, jobs: int) -> Iterator[None]:
+def helpers(search: SharedSearch, fingerprint: str, workspace: Workspace, jobs: int) -> Iterator[None]:
     """Further processes that try settings at the same time, until the block ends."""
     context = multiprocessing.get_context("spawn")
     arguments = [
@@ -268,15 +270,30 @@ def helpers(search: Search, fingerprint: str, workspace: Workspace, jobs: int) -
 
 
 def help_search(
-    search: Search, fingerprint: str, documents: Documents, metric: str, threads: int, number: int
+    search: SharedSearch, fingerprint: str, documents: Documents, metric: str, threads: int, number: int
 ) -> None:
     """What a further process does."""
     workspace = Workspace(documents, metric, threads)
-    run_trials(open_study(search, fingerprint, number), search, workspace)
+    run_trials(open_study(search, fingerprint, number), search, workspace, {})
+
+
+def measured_again(
+    workspace: Workspace, search: SharedSearch, trial: Any, kept: dict[int, Sums]
+) -> Sums:
+    """The metric of a trial: trained again if another process, or an earlier search, had it."""
+    if trial.number in kept:
+        return kept[trial.number]
+    *_, sums = workspace.growing(settings_of_trial(search, trial))
+    return sums
 
 
 def outcome(
-    study: Any, search: Search, workspace: Workspace, kind: str, given: dict[str, Any]
+    study: Any,
+    search: SharedSearch,
+    workspace: Workspace,
+    kept: dict[int, Sums],
+    kind: str,
+    given: dict[str, Any],
 ) -> Tuned:
     """Choose the best settings, unless they are not reliably better than the defaults."""
     done = complete_trials(study)
@@ -285,8 +302,8 @@ def outcome(
         raise TreetopError("the search was stopped before its first trial: give it more time")
     best, certainty = done[0], 0.0
     if best.number:
-        chosen = settings_of_trial(search, best)
-        certainty = share_better(workspace, chosen, search.default, search.seed)
+        a, b = (measured_again(workspace, search, trial, kept) for trial in (best, default[0]))
+        certainty = share_better(a, b, workspace.documents.held_labels.shape, search.seed)
     if certainty < CERTAIN:
         best = default[0]
     found = dict(given)
