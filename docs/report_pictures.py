@@ -1,6 +1,6 @@
 """Take the pictures of a report for docs/howto/report.md, with Debian's Chromium or Playwright's own.
 
-    python docs/report_pictures.py REPORT.html
+python docs/report_pictures.py REPORT.html
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PICTURES: dict[str, tuple[str, dict[str, Any]]] = {
 
 def take(page: Page, start: str, path: Path) -> None:
     """Take a picture of the part of the page that begins with the element `start`."""
-    page.evaluate("document.querySelectorAll('details.tree').forEach((one, n) => one.open = n == 1)")
+    page.evaluate("document.querySelectorAll('details.tree').forEach((one, n) => one.open = n == 0)")
     top = page.locator(start).first.evaluate("one => one.getBoundingClientRect().top + scrollY")
     clip = {"x": 0, "y": max(0, top - 12), "width": WIDTH, "height": HEIGHT}
     page.screenshot(path=path, full_page=True, clip=clip)
