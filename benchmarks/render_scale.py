@@ -189,10 +189,13 @@ def text_row(side: str, run: dict, names: tuple[str, ...]) -> list[str]:
 
 
 def growing(results: dict) -> dict[str, list[tuple[int, Figures]]]:
-    """By side, the figures of problems with Amazon-670K's proportions, by number of labels."""
+    """By side, the figures of problems with Amazon-670K's proportions, by number of labels.
+
+    Only problems that all sides have trained on: their runs took turns on one machine.
+    """
     points: dict[str, list[tuple[int, Figures]]] = {side: [] for side in GROWING}
     for result in results.values():
-        if result["problem"] != "amazon-670k":
+        if result["problem"] != "amazon-670k" or not all(map(result["runs"].get, GROWING)):
             continue
         for side, own in points.items():
             if median := median_of(side, result["runs"].get(side, [])):
@@ -314,6 +317,7 @@ def draw(results: dict) -> None:
 
     mpl.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     panels = {"training, s": "seconds", "peak memory, GB": "peak_gb", "single query, ms": "single_ms"}
     figure, every = pyplot.subplots(1, 3, figsize=(10.5, 3.4), layout="constrained")
@@ -322,9 +326,15 @@ def draw(results: dict) -> None:
             known = [(labels, value) for labels, own in points if (value := getattr(own, name))]
             if known:
                 axes.plot(*zip(*known, strict=True), "o-", color=GROWING[side], label=side, ms=4)
-        axes.set(xscale="log", yscale="log", xlabel="labels", title=title)
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        axes.set(xscale="log", xlabel="labels", title=title)
         axes.xaxis.set_major_formatter(label_count)
+        if name == "single_ms":  # grows with the depth of the tree, not with its size
+            axes.set(ylim=(0, None))
+        else:
+            axes.set(yscale="log")
+            axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axes.grid(alpha=0.3)
         axes.spines[["top", "right"]].set_visible(False)
     every[0].legend(frameon=False)
