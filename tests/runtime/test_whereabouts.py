@@ -3,7 +3,7 @@
 import pytest
 
 from treetop.runtime.cluster import CALLS_PER_SIZE, Call, growing_groups
-from treetop.runtime.whereabouts import Whereabouts, listed
+from treetop.runtime.whereabouts import Whereabouts, places_listed
 
 
 def test_a_task_that_is_started_again_knows_where_it_has_failed():
@@ -13,8 +13,8 @@ def test_a_task_that_is_started_again_knows_where_it_has_failed():
     assert known.started("1/0/1", "two (10.0.0.2), process 7") == "one (10.0.0.1), process 5"
     places = known.of(["1/0/1", "1/1/1", "1/2/1"])
     assert places == ["two (10.0.0.2), process 6", "two (10.0.0.2), process 7"]
-    assert listed(places[:1] * 2) == "two (10.0.0.2), process 6 and two (10.0.0.2), process 6"
-    assert listed([]) == "machines that have not started them"
+    assert places_listed(places[:1] * 2) == "two (10.0.0.2), process 6 and two (10.0.0.2), process 6"
+    assert places_listed([]) == "machines that have not started them"
 
 
 def test_attempts_of_a_call_have_names_of_their_own():

@@ -66,7 +66,7 @@ class Chunks:
             words=(self._file.append(own), own.size),
             dense=(self._file.append(dense), dense.size),
             biases=biases,
-            checksum=checksum(entries, own, dense),
+            checksum=chunk_checksum(entries, own, dense),
         )
         with self._lock:
             placing.count_entries(entries, self._counts)
@@ -139,7 +139,7 @@ class Chunks:
         """Raise unless the file still has what was written to it."""
         own = self._file.read(*chunk.words, np.uint16)
         dense = self._file.read(*chunk.dense, np.float32)
-        if checksum(entries, own, dense) != chunk.checksum:
+        if chunk_checksum(entries, own, dense) != chunk.checksum:
             raise damaged()
 
     def _entries(self, chunk: Chunk, first: int, last: int | None) -> np.ndarray:
@@ -159,7 +159,7 @@ class Chunks:
         return dense.finished()
 
 
-def checksum(*arrays: np.ndarray) -> int:
+def chunk_checksum(*arrays: np.ndarray) -> int:
     """Compute a checksum of the bytes of arrays."""
     value = 0
     for array in arrays:

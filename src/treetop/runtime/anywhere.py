@@ -30,7 +30,7 @@ def using_cluster(runtime: Runtime) -> Iterator[Cluster | None]:
         cluster.close()
 
 
-def worker_count(threads: int) -> int:
+def parallel_tasks(threads: int) -> int:
     """Return how many tasks of `run_anywhere` are computed at the same time."""
     return active[-1].cores if active else threads
 

@@ -22,7 +22,7 @@ from treetop.errors import TreetopError
 from treetop.runtime.extras import require
 from treetop.runtime.failpoints import failpoint
 from treetop.runtime.runtime import Runtime
-from treetop.runtime.whereabouts import Whereabouts, listed, pinned_here, place_here
+from treetop.runtime.whereabouts import Whereabouts, pinned_here, place_here, places_listed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -179,15 +179,15 @@ class Cluster:
         places = self.ray.get(self.whereabouts.of.remote([call.name for call in calls]))
         if any(call.attempt > RETRIES for call in calls):
             raise TreetopError(
-                f"a task of {calls[0].stage} on the cluster did not end in "
-                f"{self.stall_seconds / 60:.3g} minutes, {RETRIES + 1} times, on {listed(places)}: "
+                f"a task of {calls[0].stage} on {places_listed(places)} did not end in "
+                f"{self.stall_seconds / 60:.3g} minutes, {RETRIES + 1} times: "
                 "raise stall_minutes, or see `ray list tasks`"
             )
         for reference in pending:
             self.ray.cancel(reference, force=True)
         pending.clear()
         self.reporter.note(
-            f"tasks of {calls[0].stage} on {listed(places)} do not answer: they are repeated"
+            f"tasks of {calls[0].stage} on {places_listed(places)} do not answer: they are repeated"
         )
         return calls
 

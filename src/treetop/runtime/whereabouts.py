@@ -38,6 +38,6 @@ def pinned_here(ray: Any, kind: type, *arguments: object) -> Any:
     return ray.remote(kind).options(num_cpus=0, scheduling_strategy=here).remote(*arguments)
 
 
-def listed(places: Iterable[str]) -> str:
+def places_listed(places: Iterable[str]) -> str:
     """Join the names of places for a message."""
     return " and ".join(places) or "machines that have not started them"
