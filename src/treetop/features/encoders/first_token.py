@@ -37,7 +37,8 @@ def first_token_attention(
     inner, first = attention.self, hidden_states[:, :1]
 
     def heads(projected: Tensor) -> Tensor:
-        return projected.unflatten(-1, (-1, inner.attention_head_size)).transpose(1, 2)
+        shape = (*projected.shape[:-1], -1, inner.attention_head_size)
+        return projected.view(shape).transpose(1, 2)
 
     mixed = F.scaled_dot_product_attention(
         heads(inner.query(first)),
