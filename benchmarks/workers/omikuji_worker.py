@@ -1,12 +1,14 @@
 """Benchmarks of omikuji: default settings (three balanced trees) on prepared features."""
 
+import time
+
 import common
 import omikuji
 from common import THREADS, TOP, Clock
 
 
 def default(folder, options):
-    clock, name = Clock(), options.get("features", "X")
+    clock, name, cpu = Clock(), options.get("features", "X"), time.process_time()
     model = clock(
         "train",
         omikuji.Model.train_on_data,
@@ -14,7 +16,7 @@ def default(folder, options):
         omikuji.Model.default_hyper_param(),
         THREADS,
     )
-    trained_mb = common.peak_mb()
+    cpu, trained_mb = time.process_time() - cpu, common.peak_mb()
     model.init_prediction_thread_pool(THREADS)
     test = common.load(folder, f"{name}.tst")
     labels = common.load(folder, "Y.trn").shape[1]
@@ -28,7 +30,7 @@ def default(folder, options):
         return rows
 
     common.save_predictions(folder, "omikuji", clock("predict", predict), labels)
-    common.answer(seconds=clock.seconds, peak_mb=trained_mb)
+    common.answer(seconds=clock.seconds, cpu=cpu, peak_mb=trained_mb)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """Benchmarks of treetop."""
 
+import time
+
 import common
 from common import THREADS, TOP, Clock
 
@@ -13,6 +15,7 @@ from treetop.labels.pifa import pifa
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
+from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import tree_sizes
 from treetop.settings.parts import Analyser, RankerSettings
 
@@ -59,12 +62,16 @@ def predict(folder, options):
 def default(folder, options):
     """Train on texts with the default settings, as `treetop train` does, and predict."""
     texts, labels = common.texts(folder, "train"), common.load(folder, "Y.trn")
-    clock, model = Clock(), treetop.XRLinear(threads=THREADS, **options)
-    clock("train", model.fit, texts, labels)
-    trained_mb = common.peak_mb()
+    clock, model, stages = Clock(), treetop.XRLinear(threads=THREADS, **options), TimedReporter()
+    cpu = time.process_time()
+    clock("train", model.fit, texts, labels, report=stages)
+    cpu, trained_mb = time.process_time() - cpu, common.peak_mb()
     scores = clock("predict", model.predict_scores, common.texts(folder, "test"), TOP)
     common.save_predictions(folder, "treetop", common.ordered_rows(scores), labels.shape[1])
-    common.answer(seconds=clock.seconds, peak_mb=trained_mb)
+    ngrams = model.settings_.ngrams
+    common.answer(
+        seconds=clock.seconds, cpu=cpu, stages=stages.seconds, ngrams=ngrams, peak_mb=trained_mb
+    )
 
 
 if __name__ == "__main__":
