@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.given import with_features
+from treetop.model.calibration import NOT_CALIBRATED
 from treetop.model.predictions import Predictions, check_threshold, named_predictions
 from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
@@ -135,19 +136,38 @@ class FittedMixin(SavingMixin):
         >>> model.predict_scores(["red"], allow=["green"]).indices.tolist()
         [0]
         """
-        model, place = self._fitted(), self._place(runtime, threads)
-        check_limits(k, beam)
-        if candidates is not None and hasattr(candidates, "format"):
-            check_sparse(candidates, "candidates")
-        documents = self._documents(X, features)
-        if place.cluster is not None:
-            from treetop.model.remote import scores_on_cluster  # on use, as in `explain`
+        return self._predicted(
+            X,
+            k,
+            False,
+            features=features,
+            beam=beam,
+            allow=allow,
+            candidates=candidates,
+            threads=threads,
+            runtime=runtime,
+        )
 
-            return scores_on_cluster(
-                model, documents, k, place, beam=beam, allow=allow, candidates=candidates
-            )
-        computed = model.features(documents, place)
-        return model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
+    def predict_proba(self, X: Any, k: int = 5, **options: Unpack[PredictKeywords]) -> sp.csr_matrix:
+        """Predict the probabilities of the best labels as a sparse matrix.
+
+        Parameters
+        ----------
+        X : iterable of str, or feature matrix
+            N documents.
+        k : int, default=5
+            Number of labels per document.
+        **options
+            Keyword arguments of `predict_scores`.
+
+        Returns
+        -------
+        float32 CSR matrix of shape (N, L)
+            Of the same labels as `predict_scores`, in the same order, the probability that each is
+            right. It does not rise along a row. A model that is not calibrated raises an error: see
+            `calibrate`.
+        """
+        return self._predicted(X, k, True, **options)
 
     @overload
     def explain(
@@ -302,6 +322,44 @@ class FittedMixin(SavingMixin):
             P@1 of `evaluate`. For other metrics see `treetop.scorer`.
         """
         return float(self.evaluate(X, y, features=features)["P@1"])
+
+    def _predicted(
+        self,
+        X: Any,
+        k: int,
+        calibrated: bool,
+        *,
+        features: Any = None,
+        beam: int | None = None,
+        allow: Iterable[object] | None = None,
+        candidates: sp.csr_matrix | None = None,
+        threads: int | None = None,
+        runtime: Runtime | None = None,
+    ) -> sp.csr_matrix:
+        """Scores, or probabilities if `calibrated`; the rest is as in `predict_scores`."""
+        model, place = self._fitted(), self._place(runtime, threads)
+        check_limits(k, beam)
+        if calibrated and not model.calibrated:
+            raise TreetopError(NOT_CALIBRATED)
+        if candidates is not None and hasattr(candidates, "format"):
+            check_sparse(candidates, "candidates")
+        documents = self._documents(X, features)
+        if place.cluster is not None:
+            from treetop.model.remote import scores_on_cluster  # on use, as in `explain`
+
+            return scores_on_cluster(
+                model,
+                documents,
+                k,
+                place,
+                beam=beam,
+                allow=allow,
+                candidates=candidates,
+                calibrated=calibrated,
+            )
+        computed = model.features(documents, place)
+        scores = model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
+        return model.probabilities(computed, scores) if calibrated else scores
 
     def _documents(self, X: Any, features: Any) -> Any:
         """The documents of a call, with their precomputed features if there are any."""

@@ -9,6 +9,7 @@ from treetop.base import FittedMixin
 from treetop.errors import TreetopError
 from treetop.estimators.linear import XRLinear
 from treetop.estimators.transformer import XRTransformer
+from treetop.model.calibration import Calibration
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.predictor import Predictor
 from treetop.ranking.combining import check_combine, parsed_combine
@@ -40,6 +41,8 @@ class Ensemble(FittedMixin):
         Number of training documents per label, of the first member.
     train_documents_ : int
         Number of training documents of the first member.
+    calibration_ : Calibration or None
+        From combined scores to probabilities: see `calibrate`.
 
     Examples
     --------
@@ -79,12 +82,16 @@ class Ensemble(FittedMixin):
                 raise TreetopError(
                     f"model {number} has other labels than the first: train both on the same data set"
                 )
+        self.calibration_: Calibration | None = None
 
     @property
     def model_(self) -> EnsembleModel:  # type: ignore[override]
         """The members' current models, combined."""
         return EnsembleModel(
-            tuple(member.model_ for member in self.members), self.combine, tuple(self.weights)
+            tuple(member.model_ for member in self.members),
+            self.combine,
+            tuple(self.weights),
+            self.calibration_,
         )
 
     def __repr__(self) -> str:
@@ -100,7 +107,9 @@ class Ensemble(FittedMixin):
         """Make an ensemble of the members of a model."""
         model = cast(EnsembleModel, model)
         members = [estimator_of(member, runtime) for member in model.members]
-        return cls(members, model.combine, model.weights)
+        ensemble = cls(members, model.combine, model.weights)
+        ensemble.calibration_ = model.calibration
+        return ensemble
 
 
 KINDS: dict[str, type[XRLinear | XRTransformer]] = {

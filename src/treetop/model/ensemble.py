@@ -12,10 +12,15 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
+from treetop.model.calibration import NOT_CALIBRATED, Calibration
+from treetop.model.model import SavedPart
 from treetop.model.predictor import HERE, Predictor, check_limits
 from treetop.model.seen import SeenDocuments
 from treetop.ranking.combining import LINEAR_RANK, LISTED, combined, parsed_combine, restricted
 from treetop.runtime import Runtime
+
+# Optional parts of an ensemble, as those of a model; its members have their own.
+ENSEMBLE_PARTS: dict[str, type[SavedPart]] = {"calibration": Calibration}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class EnsembleModel:
     members: tuple[Predictor, ...]
     combine: str = "average"
     weights: tuple[float, ...] = ()
+    calibration: Calibration | None = None  # of the combined scores
     kind: str = field(default="ensemble", init=False)
 
     @property
@@ -127,6 +133,22 @@ class EnsembleModel:
         if how == LINEAR_RANK and lists is not None:  # ranks in each member's own list
             parts = [restricted(part, own) for part, own in zip(parts, lists, strict=True)]
         return combined(parts, self.weights, how, k)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether combined scores can be converted to probabilities."""
+        return self.calibration is not None
+
+    def lengths(self, features: Sequence[Any]) -> np.ndarray:
+        """The number of sparse features of each document for the member that has most of them."""
+        pairs = zip(self.members, features, strict=True)
+        return np.asarray(np.max([member.lengths(own) for member, own in pairs], axis=0))
+
+    def probabilities(self, features: Sequence[Any], scores: sp.csr_matrix) -> sp.csr_matrix:
+        """The probability of each of the combined scores of these documents, in the same order."""
+        if self.calibration is None:
+            raise TreetopError(NOT_CALIBRATED)
+        return self.calibration.of(scores, self.lengths(features), self.label_counts)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the members' encoders."""

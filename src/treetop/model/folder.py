@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,9 @@ from treetop.labels.tree import Tree
 from treetop.labels.types import parsed_names
 from treetop.model import layout
 from treetop.model.card import card
-from treetop.model.ensemble import EnsembleModel
+from treetop.model.ensemble import ENSEMBLE_PARTS, EnsembleModel
 from treetop.model.facts import EnsembleFacts, ModelFacts, brief, read_history
-from treetop.model.model import OPTIONAL_PARTS, Model
+from treetop.model.model import OPTIONAL_PARTS, Model, SavedPart
 from treetop.model.predictor import Predictor
 from treetop.ranking.checking import check_weights
 from treetop.ranking.packing import pack, unpack
@@ -45,6 +45,7 @@ def write_model(model: Predictor, folder: Path, metrics: Mapping[str, Any] | Non
         if isinstance(model, EnsembleModel):
             for number, member in enumerate(model.members):
                 write_model(member, target / f"member-{number}")
+            write_optional_parts(model, ENSEMBLE_PARTS, target)
         elif isinstance(model, Model):
             write_parts(model, target)
         facts = {**model.describe(), "metrics": dict(metrics or {})}
@@ -65,12 +66,29 @@ def write_parts(model: Model, target: Path) -> None:
         weights |= prefixed(str(number), saved)
     write_arrays(target / "tree.safetensors", shape)
     write_arrays(target / "ranker.safetensors", weights)
-    for name in OPTIONAL_PARTS:
-        if (saved := getattr(model, name)) is not None:
-            write_arrays(target / f"{name}.safetensors", saved.arrays)
+    write_optional_parts(model, OPTIONAL_PARTS, target)
     write_feature_map(model.feature_map, target, half=model.storage != FLOAT32)
     if model.has_encoder:
         (target / "history.jsonl").write_text(json_lines(model.history), "utf-8")
+
+
+def write_optional_parts(model: Predictor, names: Iterable[str], target: Path) -> None:
+    """Write those of the optional parts of a model that it has, a file each."""
+    for name in names:
+        if (saved := getattr(model, name)) is not None:
+            write_arrays(target / f"{name}.safetensors", saved.arrays)
+
+
+def read_optional_parts(
+    folder: Path, kinds: Mapping[str, type[SavedPart]], widths: tuple[int, int], labels: int
+) -> dict[str, Any]:
+    """Read those of the optional parts of a model that its folder has."""
+    parts: dict[str, Any] = {}
+    for name, kind in kinds.items():
+        if (path := folder / f"{name}.safetensors").is_file():
+            with reading(path):
+                parts[name] = kind.from_arrays(read_arrays(path), widths, labels)
+    return parts
 
 
 def write_feature_map(feature_map: FeatureMap, target: Path, half: bool) -> None:
@@ -115,18 +133,14 @@ def read_ensemble(folder: Path, home: Path, config: Mapping[str, Any], runtime: 
     for name, member in zip(names, members, strict=True):
         if not np.array_equal(member.classes, members[0].classes):
             raise TreetopError(f"{folder / name}: has other labels than {names[0]}")
-    return EnsembleModel(tuple(members), facts.combine, facts.weights)
+    parts = read_optional_parts(folder, ENSEMBLE_PARTS, members[0].widths, len(members[0].classes))
+    return EnsembleModel(tuple(members), facts.combine, facts.weights, **parts)
 
 
 def read_parts(folder: Path, home: Path, facts: ModelFacts, runtime: Runtime) -> Model:
     """Read the files of a model that is not an ensemble; see `read_files`."""
     rankers, label_counts = read_rankers(folder, facts, runtime.thread_count)
     labels = label_counts.size
-    parts: dict[str, Any] = {}
-    for name, kind in OPTIONAL_PARTS.items():
-        if (path := folder / f"{name}.safetensors").is_file():
-            with reading(path):
-                parts[name] = kind.from_arrays(read_arrays(path), facts.widths, labels)
     return Model(
         kind=facts.kind,
         settings=facts.settings,
@@ -139,7 +153,7 @@ def read_parts(folder: Path, home: Path, facts: ModelFacts, runtime: Runtime) ->
         storage=facts.storage,
         asked=facts.asked,
         preset=facts.preset,
-        **parts,
+        **read_optional_parts(folder, OPTIONAL_PARTS, facts.widths, labels),
     )
 
 

@@ -22,6 +22,7 @@ from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
+from treetop.model.calibration import NOT_CALIBRATED, Calibration
 from treetop.model.documents import KeptDocuments
 from treetop.model.feature_names import FeatureNames
 from treetop.model.predictor import HERE, check_limits
@@ -41,7 +42,9 @@ NAMES = {"xr-linear": "XRLinear", "xr-transformer": "XRTransformer"}
 class SavedPart(Protocol):
     """A part of a model that is saved as named arrays."""
 
-    arrays: Arrays
+    @property
+    def arrays(self) -> Arrays:
+        """The arrays by name."""
 
     @classmethod
     def from_arrays(cls, arrays: Arrays, widths: tuple[int, int], labels: int) -> Any:
@@ -53,6 +56,7 @@ OPTIONAL_PARTS: dict[str, type[SavedPart]] = {
     "documents": KeptDocuments,
     "seen": SeenDocuments,
     "feature_names": FeatureNames,
+    "calibration": Calibration,
 }
 
 
@@ -70,6 +74,7 @@ class Model:
     documents: KeptDocuments | None = None
     seen: SeenDocuments | None = None  # hashes of the training documents
     feature_names: FeatureNames | None = None  # of features that were passed as a matrix
+    calibration: Calibration | None = None  # from scores to probabilities
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
@@ -178,6 +183,21 @@ class Model:
         else:
             scores = best_of_trees(rankers, features, k, threads, beam, allowed, candidates)
         return scores if features.blank is None else without_rows(scores, features.blank)
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether scores can be converted to probabilities."""
+        return self.calibration is not None
+
+    def lengths(self, features: Features) -> np.ndarray:
+        """The number of sparse features of each document, int64: 0 if there is no sparse half."""
+        return np.diff(features.sparse.indptr)
+
+    def probabilities(self, features: Features, scores: sp.csr_matrix) -> sp.csr_matrix:
+        """The probability of each of the scores of these documents, in the same order."""
+        if self.calibration is None:
+            raise TreetopError(NOT_CALIBRATED)
+        return self.calibration.of(scores, self.lengths(features), self.label_counts)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:
         """Open the encoder, if the model has one."""

@@ -70,6 +70,18 @@ class Predictor(Protocol):
         `raw` gives the raw scores of `candidates`, as an ensemble may combine them.
         """
 
+    @property
+    def calibrated(self) -> bool: ...  # noqa: D102
+
+    def lengths(self, features: Any) -> np.ndarray:
+        """The length of each document: its number of sparse features, int64."""
+
+    def probabilities(self, features: Any, scores: sp.csr_matrix) -> sp.csr_matrix:
+        """The probability of each of the scores of these documents: CSR (N, L) in the same order.
+
+        It does not rise along a row. A model that is not calibrated raises.
+        """
+
     def describe(self) -> dict[str, Any]:
         """Describe the model in plain values, for config.json, the model card and the service."""
 

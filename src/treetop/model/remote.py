@@ -33,6 +33,7 @@ class Request:
     k: int
     beam: int | None
     allow: list[object] | None
+    calibrated: bool  # probabilities instead of scores
     runtime: Runtime
 
 
@@ -60,6 +61,8 @@ class BlockPredictor:
             allow=request.allow,
             candidates=candidates,
         )
+        if request.calibrated:
+            scores = self.model.probabilities(features, scores)
         return {"number": [int(batch["number"][0])], "scores": [pickle.dumps(scores)]}
 
 
@@ -72,10 +75,15 @@ def scores_on_cluster(
     beam: int | None = None,
     allow: Iterable[object] | None = None,
     candidates: sp.csr_matrix | None = None,
+    calibrated: bool = False,
 ) -> sp.csr_matrix:
-    """Score the best `k` labels of each document, as `Predictor.scores_from` does."""
+    """Score the best `k` labels of each document, as `Predictor.scores_from` does.
+
+    With `calibrated`, the scores are probabilities.
+    """
     own = replace(runtime, cluster=None, threads=1, device="auto", reporter=Reporter())
-    request = Request(k, beam, None if allow is None else list(allow), own)
+    allowed = None if allow is None else list(allow)
+    request = Request(k, beam, allowed, calibrated, own)
     with using_cluster(runtime) as cluster:
         assert cluster is not None
         blocks = document_blocks(documents, candidates)
