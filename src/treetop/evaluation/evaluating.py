@@ -9,8 +9,9 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics
-from treetop.evaluation.context import Context, f1, predicted_above, ranking_context, ratio
+from treetop.evaluation.context import Context, predicted_above, ranking_context
 from treetop.evaluation.result import Evaluation
+from treetop.evaluation.sums import f1, ratio
 
 # Bounds of the label frequencies that results are broken down by; None is unbounded.
 BUCKETS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 49), (50, 499), (500, None))
