@@ -175,7 +175,6 @@ class XRLinear(Learner):
         """Compute text features, then build label trees and train rankers on them."""
         settings, words, texts, watched, line = asked, None, None, None, ""
         rows = training.counted_rows(weights)
-        place.reporter.step("text features")
         if isinstance(X, TextsWithFeatures):
             X, texts = X.X, X.texts if settings.keep_documents else None
         elif is_text(X):

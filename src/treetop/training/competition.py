@@ -31,8 +31,9 @@ METRIC = {"nDCG@5": "nDCG@5", "P@1": "P@1", "PSP@5": "PSP@5", "macro-F1": "macro
 FEWEST_DOCUMENTS = 500
 # Character n-grams of five letters compete if shorter ones come this close to the best words.
 CLOSE = 0.01
-# What a choice must gain for each multiple of the work of training on the rules' choice.
-PRICE = 0.001
+# What a choice must gain for each multiple of the work of training on the rules' choice or, if that is
+# more, on the best features alone.
+PRICE = 0.002
 RESAMPLES, CONFIDENCE = 500, 0.9
 
 
@@ -128,7 +129,8 @@ class Contest:
 
     def greedy(self, listed: Sequence[str], rule: Sequence[str], trees: int) -> list[str]:
         """Choose the features of one tree after the other, as long as it gains more than its price."""
-        unit = max(1.0, self.work(rule))
+        alone = max(listed, key=lambda ngrams: self.value([ngrams]))
+        unit = max(1.0, self.work(rule), self.work([alone]))
         chosen: list[str] = []
         reached = -np.inf
         while len(chosen) < trees:
@@ -178,7 +180,9 @@ def decided(settings: Kind, documents: Documents, runtime: Runtime) -> tuple[Kin
 def enough(documents: Documents) -> bool:
     """Whether there are enough documents, all of them with labels and a text, for a competition."""
     count = len(documents.texts)
-    return FEWEST_DOCUMENTS <= count == documents.Y.shape[0] and documents.Y.shape[1] > 1
+    if not FEWEST_DOCUMENTS <= count == documents.Y.shape[0] or documents.Y.shape[1] < 2:
+        return False
+    return all(isinstance(text, str) for text in documents.texts)  # any other is an error later
 
 
 def explained(contest: Contest, views: Sequence[str], rule: Sequence[str], metric: str) -> str:

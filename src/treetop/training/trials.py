@@ -43,9 +43,7 @@ class Read(NamedTuple):
         chosen = (self.lengths >= shortest) & (self.lengths <= longest)
         if chosen.all():
             return self
-        return Read(
-            unit_columns(self.X, chosen), unit_columns(self.held, chosen), self.lengths[chosen]
-        )
+        return Read(unit_columns(self.X, chosen), unit_columns(self.held, chosen), self.lengths[chosen])
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def trial(
 
     Returns float32 of shape (held-out documents, sampled labels): the scores of a flat model.
     """
-    # R̂ of all labels: that of the sampled ones alone would weight a document by how many of them it has.
+    # R̂ of all labels: that of the sampled ones would depend on how many of them a document has.
     normalized = bool(settings.cost_sensitive) and settings.relevance_norm == "l1"
     R = sp.csr_matrix(positive_weights(sample.Y, normalized)[:, sample.labels])
     ranker = auto.for_depth(settings.ranker().of_first_level(), 1)
