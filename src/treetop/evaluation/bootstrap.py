@@ -13,7 +13,7 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.evaluation.context import Context
-from treetop.evaluation.metrics import METRICS, Metric
+from treetop.evaluation.metrics import metric_of
 
 SAMPLES = 1000
 CONFIDENCE = 0.95
@@ -55,12 +55,6 @@ def resampled_metrics(
             else:  # a metric that a user has registered
                 values[key].append(np.array([metric.function(at[k].rows(rows)) for rows in drawn]))
     return {key: np.concatenate(parts) for key, parts in values.items()}
-
-
-def metric_of(key: str) -> tuple[Metric, int]:
-    """The metric and the k of a name such as ``"P@5"``."""
-    name, _, depth = key.partition("@")
-    return METRICS[name], int(depth)
 
 
 def samples_of(documents: int, samples: int, seed: int, labels: int) -> Iterator[np.ndarray]:

@@ -96,8 +96,8 @@ class Context:
 
     @cached_property
     def listed(self) -> np.ndarray:
-        """Number of labels among the first k, int64 of shape (N,); fewer than k if scores are missing."""
-        return (self.best >= 0).sum(axis=1)
+        """Number of labels among the first k, int64 (N,): fewer than k if scores are missing."""
+        return np.asarray((self.best >= 0).sum(axis=1))
 
     @cached_property
     def predicted(self) -> sp.csr_matrix:

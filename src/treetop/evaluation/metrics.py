@@ -199,9 +199,7 @@ def propensity_scored_ndcg(context: Context) -> Sums:
     """PSnDCG@k, divided by that of the best possible ranking, as is usual in the literature."""
     # nDCG divides each document's sum by that of its own number of labels, as does the ideal one.
     scale = discounts(context.k) / ideal(context)[:, None]
-    return DocumentRatio(
-        (context.gains * scale).sum(axis=1), (context.ideal_gains * scale).sum(axis=1)
-    )
+    return DocumentRatio((context.gains * scale).sum(axis=1), (context.ideal_gains * scale).sum(axis=1))
 
 
 @register_sums("micro_f1")
@@ -240,8 +238,8 @@ def mean_over_labeled(context: Context, parts: np.ndarray, totals: np.ndarray) -
 
 def ideal(context: Context) -> np.ndarray:
     """The discounted hits of a perfect ranking of each document, or of one label if it has none."""
-    best: np.ndarray = np.cumsum(discounts(context.k))
-    return best[np.clip(context.positives, 1, context.k) - 1]
+    best = np.cumsum(discounts(context.k))
+    return np.asarray(best[np.clip(context.positives, 1, context.k) - 1])
 
 
 def computed_metrics(also: Iterable[str]) -> list[Metric]:
@@ -252,6 +250,12 @@ def computed_metrics(also: Iterable[str]) -> list[Metric]:
         if name not in METRICS:
             raise TreetopError(f"unknown metric {name!r}: also takes {', '.join(optional)}")
     return [metric for metric in METRICS.values() if not metric.on_request or metric.name in asked]
+
+
+def metric_of(key: str) -> tuple[Metric, int]:
+    """The metric and the k of a name such as ``"P@5"``."""
+    name, _, depth = key.partition("@")
+    return METRICS[name], int(depth)
 
 
 def discounts(k: int) -> np.ndarray:
