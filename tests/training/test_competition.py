@@ -212,6 +212,6 @@ def test_a_run_resumes_after_the_competition(encoder, tmp_path, monkeypatch):
         raise AssertionError("the competition was repeated")
 
     monkeypatch.setattr("treetop.training.deciding.decided", again)
-    second = treetop.XRTransformer(**quick, prune_below=0.1).fit(texts, names, run=run, resume=True)
+    second = treetop.XRTransformer(**quick, keep_documents=True).fit(texts, names, run=run, resume=True)
     assert second.settings_.ngrams == first.settings_.ngrams
     assert second.model_.competition == first.model_.competition != ""

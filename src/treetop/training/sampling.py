@@ -102,13 +102,13 @@ def training_blocks(Y: sp.csr_matrix, settings: LinearSettings) -> float:
     """Blocks of labels that a document is an example for, in the mean, in one tree."""
     labels = Y.shape[1]
     if auto.is_flat(settings, labels):
-        return labels / BLOCK
+        return float(labels / BLOCK)
     levels = [*(auto.refined_sizes(settings, labels) or [labels // settings.leaf]), labels]
     per_document = Y.nnz / max(1, Y.shape[0])
     blocks = levels[0] / BLOCK
     for above, below in zip(levels[:-1], levels[1:], strict=True):
         blocks += min(per_document, above) * max(1.0, below / above / BLOCK)
-    return blocks
+    return float(blocks)
 
 
 def sampled_labels(counts: np.ndarray, step: int, seed: int) -> np.ndarray:
