@@ -110,11 +110,6 @@ def test_what_is_given_by_hand_is_respected(unspaced, given):
     assert settings.ngrams == given.get("ngrams", auto.TITLES)
 
 
-def test_costs_that_are_given_stay(unspaced):
-    settings, _ = decided(LinearSettings(cost_sensitive=False), unspaced, Runtime())
-    assert settings.cost_sensitive is False
-
-
 def test_few_documents_follow_the_rules(unspaced):
     texts, Y = unspaced.texts[:499], unspaced.Y[:499]
     settings, line = decided(LinearSettings(), Documents(texts, Y, None), Runtime())

@@ -1,9 +1,10 @@
-"""The competition: n-grams and costs that are left open are decided by trials on the user's own data.
+"""The competition: n-grams that are left open are decided by trials on the user's own data.
 
 The features of a portfolio are tried on a part of the labels (see `treetop.training.trials`) and scored
 on held-out documents. Then features are chosen for one tree after the other, so that the mean of their
 scores, as the final model computes it, is best. The rules of `treetop.settings.auto` keep their choice
-unless another is significantly better.
+unless another is significantly better. Costs stay as the rules say: which of them is best on a part of the
+data is not which is best on all (see docs/defaults.md).
 """
 
 from __future__ import annotations
@@ -121,12 +122,6 @@ class Contest:
             return chosen
         return ruled
 
-    def gains_from(self, settings: LinearSettings, ngrams: str) -> bool:
-        """Whether models of these features are significantly better with other settings."""
-        X, held = self.bank.of(ngrams)
-        scores = trial(X, held, self.judge.sample, settings, self.threads)
-        return self.judge.surely_better(scores, self.scores([ngrams]))
-
     def greedy(self, listed: Sequence[str], rule: Sequence[str], trees: int) -> list[str]:
         """Choose the features of one tree after the other, as long as it gains more than its price."""
         alone = max(listed, key=lambda ngrams: self.value([ngrams]))
@@ -148,7 +143,7 @@ class Contest:
 
 
 def decided(settings: Kind, documents: Documents, runtime: Runtime) -> tuple[Kind, str]:
-    """Decide on n-grams and costs that are left open; also return a line that says why.
+    """Decide on n-grams, if they are left open; also return a line that says why.
 
     The line is empty where rules decide: without a competition, or with too few documents for one.
     """
@@ -166,15 +161,8 @@ def decided(settings: Kind, documents: Documents, runtime: Runtime) -> tuple[Kin
     contest = Contest(judge, FeatureBank(sample, costs, threads), costs, threads)
     views = contest.winner(ruled.ngrams, settings.trees)
     line = explained(contest, views, ruled.ngrams.split("|"), settings.optimize)
-    chosen = replace(ruled, ngrams="|".join(views))
-    if settings.cost_sensitive is None and settings.lambda_ is None and settings.alpha is None:
-        other = replace(settings, cost_sensitive=not costs.cost_sensitive)
-        flipped = auto.with_costs(other, documents.Y, documents.weights)
-        if contest.gains_from(flipped, views[0]):
-            chosen = replace(chosen, cost_sensitive=flipped.cost_sensitive)
-            line += f"; cost_sensitive={str(flipped.cost_sensitive).lower()}"
     runtime.reporter.figures(line)
-    return chosen, line
+    return replace(ruled, ngrams="|".join(views)), line
 
 
 def enough(documents: Documents) -> bool:

@@ -68,10 +68,10 @@ def decided_in_run(
             documents = Documents(data.texts, data.Y, data.weights, *held)
             read = TransformerSettings(**{name: getattr(own, name) for name in COMPETITION.reads})
             chosen, line = decided(read, documents, runtime)
-            facts = json.dumps([chosen.ngrams, chosen.cost_sensitive, line])
+            facts = json.dumps([chosen.ngrams, line])
             return {"decided": np.frombuffer(facts.encode(), np.uint8)}
 
         arrays = run.stage(COMPETITION, settings, make)
-        ngrams, sensitive, line = json.loads(arrays["decided"].tobytes())
-        settings = replace(settings, ngrams=ngrams, cost_sensitive=sensitive)
+        ngrams, line = json.loads(arrays["decided"].tobytes())
+        settings = replace(settings, ngrams=ngrams)
     return auto.for_size(auto.with_costs(settings, data.Y, data.weights), data.Y.shape[1]), line

@@ -1,4 +1,4 @@
-"""Cheap trials of features and costs: rankers of a sample's labels, without a tree, in a few passes."""
+"""Cheap trials of features: rankers of a sample's labels, without a tree, in a few passes."""
 
 from __future__ import annotations
 
