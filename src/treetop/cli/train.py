@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
+from treetop.cli.advice import advise
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
@@ -95,7 +96,8 @@ def train_reserved(
         with console.progress() as report:
             for encoder in encoders:  # a wrong name is reported before any data is read
                 find_encoder(encoder, report.note)
-            summary = train_members(options, kind, members, combine, report)
+            advises = options.json or not console.quiet
+            summary = train_members(options, kind, members, combine, report, advises)
     except TreetopError:
         discard_unstarted(new_runs)
         raise
@@ -113,6 +115,7 @@ def train_members(
     members: list[Settings],
     combine: str,
     report: TimedReporter,
+    advises: bool = True,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
     dataset = read_all(options.data, options, report)
@@ -120,6 +123,7 @@ def train_members(
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     note_features(split, kind, report)
+    estimate = advise(options, kind, members, dataset, report) if advises else None
     started = time.perf_counter()
 
     def train(part: Dataset, held_out: bool = False) -> XRLinear | XRTransformer | Ensemble:
@@ -153,6 +157,7 @@ def train_members(
         "seconds": round(time.perf_counter() - started, 3),
         "run": str(run_folder(options.output, 0).parent) if kind == TRANSFORMER else None,
         "test": test is not None and test.has_labels,
+        **({} if estimate is None else {"estimate": estimate}),
         **({} if metrics is None else {"held_out": metrics}),
     }
 

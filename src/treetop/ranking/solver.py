@@ -14,6 +14,7 @@ from treetop.features.hybrid import Features
 from treetop.kernels import descent, losses
 from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
+from treetop.ranking.pruning import largest_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
 from treetop.runtime.anywhere import run_anywhere
@@ -136,7 +137,8 @@ class LevelProblem(NamedTuple):
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
         rows = self.members.indices[start:end].astype(np.int64)
         settings = self.settings
-        weights = descent.train_cluster(
+        room = scratch.room(self.most_weights(task, rows))
+        columns = descent.train_cluster(
             task.width,
             *self.X.arrays,
             self.norms,
@@ -154,14 +156,16 @@ class LevelProblem(NamedTuple):
             settings.passes,
             settings.tolerance,
             self.seed,
-            settings.prune_below,
-            settings.max_weights or 0,
             scratch.numbers,
             scratch.row_of,
-            scratch.room(self.most_weights(task, rows)),
+            scratch.features,
+            room,
             cancel,
         )
-        return ClusterWeights(*weights)
+        children, inputs = task.last_child - task.first_child, columns + self.X.widths[1] + 1
+        blocks = -(-children // task.width)
+        weights = room[: blocks * inputs * task.width].reshape(blocks, inputs, task.width)
+        return largest_weights(weights, scratch.features[:columns], children, settings)
 
 
 class Scratch(threading.local):
@@ -171,6 +175,7 @@ class Scratch(threading.local):
         self.X = X
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
+        self.features = np.empty(X.sparse.shape[1], np.int32)
         self._room = np.empty(0, np.float32)
 
     def room(self, size: int) -> np.ndarray:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from treetop.training.memory import report_peak
     from treetop.training.run import check_run
     from treetop.training.stages import Training
+    from treetop.training.text_features import fit_text_features
 
 __all__ = [
     "Training",
@@ -39,6 +40,7 @@ __all__ = [
     "counted_rows",
     "decided_in_run",
     "decided_on_texts",
+    "fit_text_features",
     "learned_model",
     "read_documents",
     "read_feature_names",
@@ -59,6 +61,7 @@ _MODULES = {
     "memory": ("report_peak",),
     "run": ("check_run",),
     "stages": ("Training",),
+    "text_features": ("fit_text_features",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

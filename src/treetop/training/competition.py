@@ -3,8 +3,8 @@
 The features of a portfolio are tried on a part of the labels (see `treetop.training.trials`) and scored
 on held-out documents. Then features are chosen for one tree after the other, so that the mean of their
 scores, as the final model computes it, is best. The rules of `treetop.settings.auto` keep their choice
-unless another is significantly better. Costs stay as the rules say: which of them is best on a part of the
-data is not which is best on all (see docs/defaults.md).
+unless another is significantly better. Costs stay as the rules say: which of them is best on a part of
+the data is not which is best on all (see docs/defaults.md).
 """
 
 from __future__ import annotations
