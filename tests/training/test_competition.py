@@ -18,7 +18,7 @@ from treetop.training import competition
 from treetop.training.competition import Judge, decided
 from treetop.training.sampling import (
     Documents,
-    Sample,
+    TrialSample,
     documents_with,
     sample_of,
     sampled_labels,
@@ -128,7 +128,7 @@ def test_validation_documents_are_the_held_out_part(unspaced):
 @pytest.mark.parametrize("optimize", ["P@1", "nDCG@5", "PSP@5", "macro-F1"])
 def test_each_metric_prefers_the_better_scores(optimize):
     truth = sp.csr_matrix(np.eye(30, dtype=np.float32))
-    sample = Sample([], truth, None, np.arange(30), [], truth)
+    sample = TrialSample([], truth, None, np.arange(30), [], truth)
     judge = Judge(sample, competition.METRIC[optimize], np.full(30, 3), 90, 0)
     right = np.eye(30, dtype=np.float32)
     wrong = np.roll(right, 1, axis=1) + 0.5 * np.roll(right, 2, axis=1)
@@ -162,7 +162,7 @@ def test_unit_columns_are_the_columns_scaled():
 
 def test_the_bank_gives_the_features_that_a_fit_would_give(unspaced):
     texts = unspaced.texts[:100]
-    sample = Sample(texts, unspaced.Y[:100], None, np.arange(12), texts[:20], unspaced.Y[:20])
+    sample = TrialSample(texts, unspaced.Y[:100], None, np.arange(12), texts[:20], unspaced.Y[:20])
     settings = LinearSettings(ngrams="char:1-2+char:1-2@6")
     X, held = FeatureBank(sample, settings, 1).of(settings.ngrams)
     _, expected = fit_tfidf(settings.analysers(), texts, 1)
@@ -173,7 +173,7 @@ def test_the_bank_gives_the_features_that_a_fit_would_give(unspaced):
 
 def test_a_trial_ranks_the_label_of_a_document_first(unspaced):
     texts, Y = unspaced.texts, unspaced.Y
-    sample = Sample(texts, Y, None, np.arange(12), texts[:50], Y[:50])
+    sample = TrialSample(texts, Y, None, np.arange(12), texts[:50], Y[:50])
     settings = auto.with_costs(LinearSettings(ngrams="char:2"), Y, None)
     X, held = FeatureBank(sample, settings, 1).of("char:2")
     scores = trial(X, held, sample, settings, 1)

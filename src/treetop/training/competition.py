@@ -22,7 +22,7 @@ from treetop.evaluation.metrics import METRICS
 from treetop.runtime import Runtime
 from treetop.settings import auto, portfolio
 from treetop.settings.schema import LinearSettings
-from treetop.training.sampling import Documents, Sample, sample_of
+from treetop.training.sampling import Documents, TrialSample, sample_of
 from treetop.training.trials import FeatureBank, trial
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -34,7 +34,7 @@ FEWEST_DOCUMENTS = 500
 CLOSE = 0.01
 # What a choice must gain for each multiple of the work of training on the rules' choice or, if that is
 # more, on the best features alone.
-PRICE = 0.002
+PRICE = 0.001
 RESAMPLES, CONFIDENCE = 500, 0.9
 
 
@@ -42,7 +42,7 @@ RESAMPLES, CONFIDENCE = 500, 0.9
 class Judge:
     """Scores trials on the held-out documents by one metric."""
 
-    sample: Sample
+    sample: TrialSample
     metric: str
     counts: np.ndarray  # training documents of each sampled label
     documents: int

@@ -33,7 +33,7 @@ READ_ALL, TRY_ALL = 5.0, 2.5
 READ, TRAIN = 2.5, 0.35
 
 
-class Sample(NamedTuple):
+class TrialSample(NamedTuple):
     """Documents of a trial, and those that are held out from it."""
 
     texts: list[str]
@@ -54,8 +54,8 @@ class Documents(NamedTuple):
     held_labels: sp.csr_matrix | None = None  # (validation documents, L)
 
 
-def sample_of(documents: Documents, settings: LinearSettings) -> Sample:
-    """Sample labels with their documents, as many as the competition's share of the work allows."""
+def sample_of(documents: Documents, settings: LinearSettings) -> TrialSample:
+    """TrialSample labels with their documents, as many as the competition's share of the work allows."""
     texts, Y, weights = documents[:3]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     rows, labels = affordable(Y, lengths, settings)
@@ -66,7 +66,7 @@ def sample_of(documents: Documents, settings: LinearSettings) -> Sample:
     else:
         held = documents_with(documents.held_labels, labels)
         held_texts, held_Y = documents.held_texts, documents.held_labels
-    return Sample(
+    return TrialSample(
         [texts[row] for row in rows],
         Y[rows],
         None if weights is None else weights[rows],

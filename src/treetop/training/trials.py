@@ -19,7 +19,7 @@ from treetop.runtime.progress import Reporter
 from treetop.settings import auto
 from treetop.settings.notation import Ngrams, parse_ngrams
 from treetop.settings.schema import LinearSettings
-from treetop.training.sampling import Sample
+from treetop.training.sampling import TrialSample
 
 PASSES = 4
 # With fewer documents, weights are smaller. At the pruning of the final model, features with many
@@ -50,7 +50,7 @@ class Read(NamedTuple):
 class FeatureBank:
     """Features of a sample. Each text is read once for all the candidates that an analyzer serves."""
 
-    sample: Sample
+    sample: TrialSample
     settings: LinearSettings
     threads: int
     _read: dict[Ngrams, Read] = field(default_factory=dict)
@@ -90,7 +90,7 @@ def unit_columns(X: sp.csr_matrix, chosen: np.ndarray) -> sp.csr_matrix:
 
 
 def trial(
-    X: sp.csr_matrix, held: sp.csr_matrix, sample: Sample, settings: LinearSettings, threads: int
+    X: sp.csr_matrix, held: sp.csr_matrix, sample: TrialSample, settings: LinearSettings, threads: int
 ) -> np.ndarray:
     """Train rankers of the sampled labels and score these for the held-out documents.
 
