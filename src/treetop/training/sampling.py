@@ -55,7 +55,7 @@ class Documents(NamedTuple):
 
 
 def sample_of(documents: Documents, settings: LinearSettings) -> TrialSample:
-    """TrialSample labels with their documents, as many as the competition's share of the work allows."""
+    """Sample labels with their documents, as many as the share of the competition allows."""
     texts, Y, weights = documents[:3]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     rows, labels = affordable(Y, lengths, settings)
