@@ -22,6 +22,7 @@ from treetop.cli.options import (
     EvaluateOptions,
     ExplainOptions,
     PredictOptions,
+    ReportOptions,
     TrainOptions,
 )
 from treetop.cli.running import run_app
@@ -137,6 +138,21 @@ def compare_command(options: CompareOptions, console: Console | None = None) -> 
     from treetop.cli.comparison import compare_models
 
     compare_models(options, console)
+
+
+@command(
+    app,
+    "report",
+    USE,
+    "treetop report mymodel mydata\ntreetop report mymodel other --data mydata -o both.html",
+)
+@options_from(ReportOptions)
+def report_command(options: ReportOptions, console: Console | None = None) -> None:
+    """Write an HTML report: metrics, confidence, worst labels and documents, tree, training."""
+    import_scipy()
+    from treetop.cli.reporting import report_models
+
+    report_models(options, console)
 
 
 @command(

@@ -24,9 +24,11 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.model.training_record import TrainingRecord
 from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.memory import peak_memory
 from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.runtime.temporary import temporary_folder
@@ -98,6 +100,7 @@ def train_reserved(
                 find_encoder(encoder, report.note)
             advises = options.json or not console.quiet
             summary = train_members(options, kind, members, combine, report, advises)
+        TrainingRecord(report.seconds, peak_memory()).write(options.output)
     except TreetopError:
         discard_unstarted(new_runs)
         raise
