@@ -239,7 +239,7 @@ def test_weights_beyond_the_cache_are_trained_as_those_within_it(rng):
 
 def test_solved_weights_are_not_in_the_working_memory_of_the_next_cluster():
     weights = np.ones((1, 3, 16), np.float32)
-    solved = largest_weights(weights, np.zeros(1, np.int32), 16, SETTINGS)
+    solved = largest_weights(weights, np.zeros(1, np.int32), 16, EXACT)
     weights[:] = 2
     assert (solved.dense == 1).all()
     assert (solved.values == 1).all()
