@@ -74,9 +74,11 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_transformer.py
 	$(BIN)/python benchmarks/render_studies.py
 	$(BIN)/python benchmarks/render_side_by_side.py
+	$(BIN)/python benchmarks/render_scale.py
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python benchmarks/render_reliability.py
+	$(BIN)/python benchmarks/render_defaults.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_presets.py

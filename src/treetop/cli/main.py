@@ -22,7 +22,9 @@ from treetop.cli.options import (
     EvaluateOptions,
     ExplainOptions,
     PredictOptions,
+    ReportOptions,
     TrainOptions,
+    TuneOptions,
 )
 from treetop.cli.running import run_app
 from treetop.cli.typer_options import options_from
@@ -94,6 +96,22 @@ def train_command(options: TrainOptions, console: Console | None = None) -> None
 
 @command(
     app,
+    "tune",
+    START,
+    "treetop tune mydata -o mypreset.json --time 30m\n"
+    "treetop tune mydata -o mypreset.json --time 2h --jobs 4",
+)
+@options_from(TuneOptions)
+def tune_command(options: TuneOptions, console: Console | None = None) -> None:
+    """Search settings that suit DATA; never returns any that are worse than the defaults there."""
+    import_scipy()
+    from treetop.cli.tune import tune_settings
+
+    tune_settings(options, console or Console())
+
+
+@command(
+    app,
     "predict",
     USE,
     "treetop predict mymodel texts.txt -k 3\n"
@@ -137,6 +155,21 @@ def compare_command(options: CompareOptions, console: Console | None = None) -> 
     from treetop.cli.comparison import compare_models
 
     compare_models(options, console)
+
+
+@command(
+    app,
+    "report",
+    USE,
+    "treetop report mymodel mydata\ntreetop report mymodel other --data mydata -o both.html",
+)
+@options_from(ReportOptions)
+def report_command(options: ReportOptions, console: Console | None = None) -> None:
+    """Write an HTML report: metrics, confidence, worst labels and documents, tree, training."""
+    import_scipy()
+    from treetop.cli.reporting import report_models
+
+    report_models(options, console)
 
 
 @command(

@@ -11,7 +11,9 @@ from pathlib import Path
 from treetop.cli.usage import JSON_HELP
 from treetop.data.options import ReadOptions
 from treetop.fields import check_fields, documented
+from treetop.settings.notation import parse_time
 
+QUALITY_NAMES = ("quick", "balanced", "best")
 DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
 MODEL_HELP = "Model folder, as written by `treetop train`."
 
@@ -34,6 +36,20 @@ class TrainOptions(ReadOptions):
         None,
         "Start from named settings (see `treetop presets`) or a .json file.",
         section="Model",
+    )
+    quality: str | None = documented(
+        None,
+        "What to spend: quick trains one model without competition, best several with more features. "
+        "--preset and --set replace settings of a quality.",
+        section="Model",
+        choices=tuple(QUALITY_NAMES),
+    )
+    time: str | None = documented(
+        None,
+        "Time for training, such as 10m: the highest quality that is estimated to fit is trained.",
+        section="Model",
+        metavar="TIME",
+        parse=parse_time,
     )
     assignments: tuple[str, ...] = documented(
         (),
@@ -102,6 +118,49 @@ class TrainOptions(ReadOptions):
         "preset says, else average.",
         section="Ensemble",
         metavar="average|rank|linear-rank|sigmoid|softmax",
+    )
+    json: bool = documented(False, JSON_HELP)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class TuneOptions(ReadOptions):
+    """Options of `treetop tune`."""
+
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    output: Path = documented(
+        MISSING, "Preset to write, for `train --preset`.", flags=("-o", "--output"), metavar="FILE.json"
+    )
+    time: str = documented(
+        "10m", "Time to search, such as 30m or 2h.", metavar="TIME", parse=parse_time
+    )
+    trials: int | None = documented(None, "Stop after so many trials.", at_least=1)
+    jobs: int = documented(
+        1, "Number of processes that search together; they share the cores.", at_least=1
+    )
+    study: Path | None = documented(
+        None,
+        "SQLite file of the search; an existing one is resumed. By default, the name of the preset "
+        "with .db.",
+        metavar="FILE.db",
+    )
+    model: str = documented(
+        "xr-linear", "Kind of model.", section="Model", choices=("xr-linear", "xr-transformer")
+    )
+    assignments: tuple[str, ...] = documented(
+        (),
+        "Keep a setting at this value instead of searching it.",
+        section="Model",
+        flags=("--set",),
+        metavar="NAME=VALUE",
+    )
+    encoder: str | None = documented(
+        None,
+        "Text encoder of xr-transformer, which stays frozen: minilm, a name on the Hugging Face Hub, "
+        "or a folder.",
+        section="Model",
     )
     json: bool = documented(False, JSON_HELP)
 
@@ -222,6 +281,37 @@ class CompareOptions(ReadOptions):
     )
     allow_training_data: bool = documented(
         False, "Compare on documents that the models were trained on too."
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class ReportOptions(ReadOptions):
+    """Options of `treetop report`."""
+
+    paths: tuple[Path, ...] = documented(
+        MISSING,
+        "Model folders, and data with labels to evaluate them on; without data, a report tells what is "
+        "known of the models.",
+        flags=(),
+        metavar="MODEL... [DATA]",
+    )
+    data: Path | None = documented(
+        None, "Data with labels, instead of the last argument.", metavar="DATA"
+    )
+    output: Path = documented(
+        Path("report.html"), "HTML file to write.", flags=("-o", "--output"), metavar="FILE"
+    )
+    split: str | None = documented(
+        None, "Split of the data to evaluate on; test by default, or the only one."
+    )
+    propensity: str = documented(
+        "auto", "As for `treetop evaluate`.", metavar="auto|default|wikipedia|amazon|NAME"
+    )
+    allow_training_data: bool = documented(
+        False, "Evaluate on documents that the models were trained on too."
     )
 
     def __post_init__(self) -> None:

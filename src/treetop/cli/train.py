@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop.cli.advice import advise
+from treetop.cli.advice import advise, planned
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
@@ -24,9 +24,11 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.model.training_record import TrainingRecord
 from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.memory import peak_memory
 from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.runtime.temporary import temporary_folder
@@ -98,6 +100,7 @@ def train_reserved(
                 find_encoder(encoder, report.note)
             advises = options.json or not console.quiet
             summary = train_members(options, kind, members, combine, report, advises)
+        TrainingRecord(report.seconds, peak_memory()).write(options.output)
     except TreetopError:
         discard_unstarted(new_runs)
         raise
@@ -123,6 +126,8 @@ def train_members(
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     note_features(split, kind, report)
+    if options.time is not None:
+        members = planned(options, kind, members, dataset, report)
     estimate = advise(options, kind, members, dataset, report) if advises else None
     started = time.perf_counter()
 

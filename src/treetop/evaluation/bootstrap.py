@@ -73,10 +73,32 @@ def occurrences(drawn: np.ndarray) -> np.ndarray:
     return counts.reshape(documents, samples).astype(np.float64)
 
 
-def intervals_of(values: Mapping[str, np.ndarray], confidence: float) -> dict[str, Interval]:
-    """The central interval of each metric's samples."""
+def centered(drawn: np.ndarray, estimate: float) -> np.ndarray:
+    """Samples moved so that their mean is the metric of all documents.
+
+    Many rare labels are missing in a sample, so the mean of macro-F1 or coverage in samples is not that
+    of the documents they are drawn from. The spread is what the bootstrap is good for.
+    """
+    return np.asarray(drawn - drawn.mean() + estimate)
+
+
+def intervals_of(
+    drawn: Mapping[str, np.ndarray], estimates: Mapping[str, float], confidence: float
+) -> dict[str, Interval]:
+    """The central interval of each metric's samples, around the metric itself."""
     tails = ((1 - confidence) / 2, (1 + confidence) / 2)
-    return {key: Interval(*np.quantile(drawn, tails).tolist()) for key, drawn in values.items()}
+    return {
+        key: Interval(*np.quantile(centered(values, estimates[key]), tails).tolist())
+        for key, values in drawn.items()
+    }
+
+
+def within_bounds(interval: Interval, drawn: np.ndarray) -> Interval:
+    """Keep the interval of a fraction between 0 and 1, if its samples are."""
+    low, high = interval
+    return Interval(
+        max(low, 0.0) if drawn.min() >= 0 else low, min(high, 1.0) if drawn.max() <= 1 else high
+    )
 
 
 def p_value(differences: np.ndarray) -> float:

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treetop.training.deciding import decided_in_run, decided_on_texts
     from treetop.training.documents import (
         TrainingDocuments,
         counted_rows,
@@ -37,6 +38,8 @@ __all__ = [
     "check_rows",
     "check_run",
     "counted_rows",
+    "decided_in_run",
+    "decided_on_texts",
     "fit_text_features",
     "learned_model",
     "read_documents",
@@ -49,6 +52,7 @@ __all__ = [
     "with_fallback",
 ]
 _MODULES = {
+    "deciding": ("decided_in_run", "decided_on_texts"),
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
     "forest": ("train_forest",),
