@@ -107,6 +107,7 @@ def test_neither_order_nor_threads_nor_files_change_the_layout(rng, form, monkey
     once = laid_out(clusters, sizes, form, threads=1).arrays
     monkeypatch.setattr(module, "PART", 500)
     monkeypatch.setattr(spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(module, "IN_MEMORY", 100)
     again = laid_out(clusters, sizes, form, threads=3, order=rng.permutation(len(sizes))).arrays
     for name, values in once.items():
         np.testing.assert_array_equal(again[name], values, err_msg=name)

@@ -25,6 +25,9 @@ from treetop.runtime.spool import ArrayFile, NewArray, damaged
 
 # Bytes of rows and cells that a thread arranges at a time.
 PART = 64 << 20
+# Arrays of weights up to this many bytes are in memory, in huge pages, which search reads faster than
+# those of a file.
+IN_MEMORY = 256 << 20
 # Bytes per row and per cell.
 ROW, CELL = 8, 2
 
@@ -101,8 +104,8 @@ class Chunks:
         edges = part_edges(starts, threads)
         places = np.empty((len(chunks), edges.size, 2), np.int64)
         rows, cells = (
-            NewArray((int(starts[-1, 0]), 2), np.int32),
-            NewArray((int(starts[-1, 1]),), np.uint16),
+            NewArray((int(starts[-1, 0]), 2), np.int32, IN_MEMORY),
+            NewArray((int(starts[-1, 1]),), np.uint16, IN_MEMORY),
         )
 
         def cut(span: tuple[int, int], _: np.ndarray) -> None:
