@@ -2,15 +2,18 @@
 
 import pytest
 
-from treetop.runtime.cluster import CALLS_PER_SIZE, Call, growing_groups
+from treetop.runtime.calls import CALLS_PER_SIZE, Call, growing_groups
 from treetop.runtime.whereabouts import Whereabouts, places_listed
 
 
 def test_a_task_that_is_started_again_knows_where_it_has_failed():
     known = Whereabouts()
-    assert known.started("1/0/1", "one (10.0.0.1), process 5") is None
-    assert known.started("1/1/1", "two (10.0.0.2), process 6") is None
-    assert known.started("1/0/1", "two (10.0.0.2), process 7") == "one (10.0.0.1), process 5"
+    known.started("PIFA", "1/0/1", "one (10.0.0.1), process 5")
+    known.started("PIFA", "1/1/1", "two (10.0.0.2), process 6")
+    assert known.failures() == []
+    known.started("PIFA", "1/0/1", "two (10.0.0.2), process 7")
+    assert known.failures() == [("PIFA", "one (10.0.0.1), process 5")]
+    assert known.failures() == []
     places = known.of(["1/0/1", "1/1/1", "1/2/1"])
     assert places == ["two (10.0.0.2), process 6", "two (10.0.0.2), process 7"]
     assert places_listed(places[:1] * 2) == "two (10.0.0.2), process 6 and two (10.0.0.2), process 6"

@@ -8,7 +8,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from treetop.runtime import parallel
-from treetop.runtime.cluster import Cluster, Item, Remote, Result
+from treetop.runtime.calls import Item, Remote, Result
+from treetop.runtime.cluster import Cluster
 from treetop.runtime.runtime import Runtime
 
 # The cluster that trains, while it does. Ray's connection, too, belongs to the whole process.

@@ -10,44 +10,26 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
-
-import numpy as np
+from typing import Any, TypeVar
 
 from treetop.errors import TreetopError
+from treetop.runtime.calls import Call, Remote, call, growing_groups
 from treetop.runtime.extras import require
-from treetop.runtime.failpoints import failpoint
 from treetop.runtime.runtime import Runtime
-from treetop.runtime.whereabouts import Whereabouts, pinned_here, place_here, places_listed
+from treetop.runtime.whereabouts import Whereabouts, pinned_here, places_listed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-Remote = Callable[[Item, np.ndarray], Result]
 # Tasks per core that are under way: while one is computed, the next is on its way.
 TASKS_PER_CORE = 2
-# So many calls per worker are made before they get one more task each.
-CALLS_PER_SIZE = 4
+SECONDS_BETWEEN_LOOKS = 1.0
 RETRIES = 3
 LOCAL, LOOPBACK = "local", "127."
 SECONDS_TO_ANSWER = 10
-
-
-class Call(NamedTuple):
-    """A call of tasks: its number among those of a run, and which attempt it is."""
-
-    stage: str
-    run: int
-    number: int
-    attempt: int
-
-    @property
-    def name(self) -> str:
-        """The name by which the call is known on the cluster."""
-        return f"{self.run}/{self.number}/{self.attempt}"
 
 
 class Cluster:
@@ -63,6 +45,8 @@ class Cluster:
             self.reporter.step("connecting to the cluster")
             self.connect(str(runtime.cluster))
         self.whereabouts: Any = None  # an actor, from the first tasks on
+        self.failures: Any = None  # reference to what it will answer
+        self.watched_at = 0.0
         self.runs = 0
         self.known = self.living_nodes()
         self.stored: dict[int, Any] = {}  # references to what is stored, by the identity of the object
@@ -87,6 +71,8 @@ class Cluster:
 
     def close(self) -> None:
         """Disconnect, unless the program was connected before."""
+        if self.whereabouts is not None:
+            self.note_failed_tasks()
         if self.connected_here:
             self.ray.shutdown()
         elif self.whereabouts is not None:
@@ -142,7 +128,9 @@ class Cluster:
         `work` is pickled; it is sent to each machine once. Its arrays arrive read-only. `stage` names
         the tasks in messages.
         """
-        self.whereabouts = self.whereabouts or pinned_here(self.ray, Whereabouts)
+        if self.whereabouts is None:
+            self.whereabouts = pinned_here(self.ray, Whereabouts)
+            self.failures = self.whereabouts.failures.remote()
         self.runs += 1
         shared = self.ray.put(work)
         workers = (gpus and self.gpus) or self.cores
@@ -161,9 +149,10 @@ class Cluster:
             while len(pending) < limit and (number := next(remaining, None)) is not None:
                 start(number)
             if not pending:
+                self.watch(at_once=True)
                 return
             ready, _ = self.ray.wait(list(pending), timeout=self.stall_seconds)
-            self.note_lost_nodes()
+            self.watch()
             if not ready:
                 for call in self.stalled(pending):
                     start(call.number, call.attempt + 1)
@@ -172,6 +161,23 @@ class Cluster:
                 for task, result in zip(group, self.results(reference, stage), strict=True):
                     consume(task, result)
                     advance()
+
+    def watch(self, at_once: bool = False) -> None:
+        """Report what has failed, about once per second."""
+        if at_once or time.monotonic() - self.watched_at > SECONDS_BETWEEN_LOOKS:
+            self.watched_at = time.monotonic()
+            self.note_lost_nodes()
+            self.note_failed_tasks()
+
+    def note_failed_tasks(self) -> None:
+        """Report tasks that were started again, as far as the actor has answered."""
+        while self.ray.wait([self.failures], timeout=0)[0]:
+            failed = self.ray.get(self.failures)
+            self.failures = self.whereabouts.failures.remote()
+            for stage, place in failed:
+                self.reporter.note(f"{place} has failed during {stage}: its task was repeated")
+            if not failed:
+                return
 
     def stalled(self, pending: dict[Any, Call]) -> list[Call]:
         """Cancel tasks of which none has ended in a long time: their processes do not answer."""
@@ -194,10 +200,8 @@ class Cluster:
     def results(self, reference: Any, stage: str) -> list[Any]:
         """Return the results of a call, or raise its error as if it had occurred here."""
         try:
-            results, failed = self.ray.get(reference)
-            if failed is not None:
-                self.reporter.note(f"{failed} has failed during {stage}: its task was repeated")
-            return list(results)
+            results: list[Any] = self.ray.get(reference)
+            return results
         except self.ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self.ray.exceptions.RayError as error:
@@ -242,41 +246,3 @@ def no_cluster(address: str, reason: str) -> TreetopError:
         f"no Ray cluster at {address!r} ({reason}): start one (ray start --head), or use cluster=local "
         "(--cluster local)"
     )
-
-
-def call(
-    work: list[Any], tasks: Sequence[Any], called: Call, whereabouts: Any
-) -> tuple[list[Any], str | None]:
-    """Do tasks in a process of the cluster; also returns where they have failed before, if they have.
-
-    `work` has one element, the reference to what does them.
-    """
-    import ray
-
-    failed = ray.get(whereabouts.started.remote(called.name, place_here(ray)))
-    failpoint(called.stage, called.number)
-    do, cancel = opened(work[0]), np.zeros(1, np.uint8)
-    return [do(task, cancel) for task in tasks], failed
-
-
-@lru_cache(maxsize=1)
-def opened(reference: Any) -> Remote[Any, Any]:
-    """Return what does the tasks of a run, with its working memory: the next calls use it again."""
-    import ray
-
-    work: Remote[Any, Any] = ray.get(reference)
-    return work
-
-
-def growing_groups(tasks: Sequence[Item], workers: int) -> list[Sequence[Item]]:
-    """Divide tasks into those of one call: a single one at first, then more and more.
-
-    Where there are many, the first ones are the largest. A call takes milliseconds by itself.
-    """
-    groups: list[Sequence[Item]] = []
-    start = 0
-    while start < len(tasks):
-        size = 1 + len(groups) // (CALLS_PER_SIZE * workers)
-        groups.append(tasks[start : start + size])
-        start += size
-    return groups

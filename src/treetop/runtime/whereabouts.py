@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 
@@ -13,21 +14,31 @@ class Whereabouts:
 
     def __init__(self) -> None:
         self.places: dict[str, str] = {}
+        self.failed: list[tuple[str, str]] = []
 
-    def started(self, task: str, place: str) -> str | None:
-        """Note where a task starts; return where it was started before, if it was."""
-        earlier = self.places.get(task)
+    def started(self, stage: str, task: str, place: str) -> None:
+        """Note where a task of a stage starts. If it was started before, it has failed there."""
+        if task in self.places:
+            self.failed.append((stage, self.places[task]))
         self.places[task] = place
-        return earlier
+
+    def failures(self) -> list[tuple[str, str]]:
+        """Return the stages and places of tasks that have failed since the last call."""
+        failed, self.failed = self.failed, []
+        return failed
 
     def of(self, tasks: list[str]) -> list[str]:
         """Return the places of tasks, without those that have not been started."""
         return sorted({self.places[task] for task in tasks if task in self.places})
 
 
-def place_here(ray: Any) -> str:
+@cache
+def place_here() -> str:
     """Name the machine and the number of this process."""
-    return f"{platform.node()} ({ray.util.get_node_ip_address()}), process {os.getpid()}"
+    import ray
+
+    address = ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    return f"{platform.node()} ({address}), process {os.getpid()}"
 
 
 def pinned_here(ray: Any, kind: type, *arguments: object) -> Any:

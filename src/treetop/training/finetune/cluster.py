@@ -121,7 +121,7 @@ def work_on_level(parts: dict[str, Any]) -> None:
     encoder, problem = shared.encoder, with_own_labels(shared.problem)
     start: LevelStart = ray.get(parts["start"][0])
     keeper, runtime = parts["keeper"], problem.runtime
-    ray.get(keeper.join.remote(team.rank, place_here(ray)))
+    ray.get(keeper.join.remote(team.rank, place_here()))
     checkpoint = ray.get(keeper.start.remote()) if team.leads else None
     start = start._replace(checkpoint=team.agree(checkpoint))
     threads = team.torch_threads(int(parts["threads"]), runtime.deterministic)
