@@ -37,7 +37,7 @@ from treetop.labels.pifa import pifa  # noqa: E402
 from treetop.labels.tree import balanced_tree  # noqa: E402
 from treetop.ranking.ranker import train_ranker  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
-from treetop.runtime.anywhere import using_cluster  # noqa: E402
+from treetop.runtime.anywhere import active, using_cluster  # noqa: E402
 from treetop.runtime.cluster import Cluster  # noqa: E402
 from treetop.runtime.processes import start_team  # noqa: E402
 from treetop.runtime.progress import TimedReporter  # noqa: E402
@@ -102,13 +102,16 @@ def rankers_on_ray(given) -> dict:
         own, other = mine.arrays(), theirs.arrays()
         return own.keys() == other.keys() and all(np.array_equal(own[n], other[n]) for n in own)
 
-    # Ray stays connected, so that its processes stay.
+    # The same connection is used by all runs, so that its processes stay.
     runtime = Runtime(cluster="local", threads=2)
     cluster = Cluster(runtime)
 
     def on_cluster():
-        with using_cluster(runtime):
+        active.append(cluster)
+        try:
             return train()
+        finally:
+            active.remove(cluster)
 
     try:
         return compared("rankers on Ray", train, on_cluster, given.runs, same)

@@ -37,7 +37,10 @@ def call(work: list[Any], tasks: Sequence[Any], called: Call, whereabouts: Any) 
 
     `work` has one element, the reference to what does them.
     """
-    whereabouts.started.remote(called.stage, called.name, place_here())
+    import ray
+
+    # Waits, a millisecond, until that is known: the process may fail at any time.
+    ray.get(whereabouts.started.remote(called.stage, called.name, place_here()))
     failpoint(called.stage, called.number)
     do, cancel = opened(work[0]), np.zeros(1, np.uint8)
     return [do(task, cancel) for task in tasks]
