@@ -4,6 +4,10 @@ All labels of a cluster are trained on the same documents. Their weights lie sid
 one feature of one document is read once for up to 16 labels: a dot product and an update are a
 chain of vector loads and fused multiply-adds (see `lanes`).
 
+A part of the documents may be held out: once a label is trained on all, what they contribute is taken
+out again and the others adapt, which takes a fraction of the time of training without them from
+nothing. The weights of both are kept; those trained on all are the same as without a held-out part.
+
 For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable per
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
 """
@@ -35,6 +39,8 @@ from treetop.kernels.signatures import Tuple
 
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
+# Passes in which the other documents adapt when the held-out ones are taken out.
+FOLD_PASSES = 3
 ROWS_BETWEEN_LOOKS = 4096
 # More weights than this do not fit into a core's cache: they are asked for a document ahead, and the
 # document's features, of which a cache line holds 16, a few documents ahead.
@@ -171,15 +177,13 @@ def shuffle(order, state):
 
 
 @maker
-def descend(width, documents, targets, settings, passes, seed, weights, cancel):
-    """Passes over the documents in random order until no label's step is above the tolerance."""
-    rows, tolerance = documents.rows, settings[3]
-    beta = full((rows.size, width), 0.0, np.float32)
+def descend(width, documents, targets, settings, passes, state, order, weights, beta, cancel):
+    """Passes over the documents of `order`, shuffled, until no label's step is above the tolerance.
+
+    Returns the next state of the random numbers.
+    """
+    tolerance = settings[3]
     scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
-    order = empty(rows.size, np.int64)
-    for at in range(rows.size):
-        order[at] = at
-    state = np.uint64(seed)
     for _ in range(passes):
         state = shuffle(order, state)
         largest = one_pass(
@@ -187,6 +191,53 @@ def descend(width, documents, targets, settings, passes, seed, weights, cancel):
         )
         if largest < tolerance or cancel[0]:
             break
+    return state
+
+
+@maker
+def order_of(rows, held, kind):
+    """Places of the documents that `held` marks with `kind`; of all documents if it is empty."""
+    order, count = empty(rows.size, np.int64), 0
+    for at in range(rows.size):
+        if held.size == 0 or held[rows[at]] == kind:
+            order[count] = at
+            count += 1
+    return order[:count]
+
+
+@helper
+def forget(width, documents, settings, order, weights, beta, delta):
+    """Take documents out of the weights and the dual variables."""
+    columns, bias = settings[0], settings[1]
+    for at in range(order.size):
+        row, largest = order[at], np.float32(0.0)
+        document = documents.rows[row]
+        for lane in range(width):
+            delta[0, lane] = -beta[row, lane]
+            largest = max(largest, abs(beta[row, lane]))
+            beta[row, lane] = 0.0
+        if largest > 0.0:
+            start, end = span_of(documents, row)
+            indices, data, dense = documents.indices, documents.data, documents.dense
+            update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
+
+
+@maker
+def train_without(
+    width, documents, targets, settings, passes, state, held, weights, beta, fold_weights, cancel
+):
+    """Weights that do not know the held-out documents, in the first block of `fold_weights`.
+
+    What these documents contribute to trained weights is taken out, and the others adapt.
+    """
+    for feature in range(weights.shape[0]):
+        for lane in range(width):
+            fold_weights[0, feature, lane] = weights[feature, lane]
+    delta = full((1, width), 0.0, np.float32)
+    forgotten = order_of(documents.rows, held, 1)
+    forget(width, documents, settings, forgotten, fold_weights[0], beta, delta)
+    others = order_of(documents.rows, held, 0)
+    descend(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 
 
 @maker
@@ -204,7 +255,7 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
 
 
 @kernel(
-    Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)))(
+    Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)) * 2)(
         i8,
         *hybrid,
         const(f4),
@@ -222,6 +273,7 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
         i8,
         f8,
         i8,
+        const(u1),
         array(i4),
         array(i4),
         array(f4),
@@ -251,6 +303,7 @@ def train_cluster(
     seed,
     threshold,
     most,
+    held,
     numbers,
     row_of,
     room,
@@ -260,10 +313,11 @@ def train_cluster(
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
     their features anew, worthwhile when they are few of all documents. `weights_of` are the
-    documents' weights. `room` has room for all weights before pruning.
+    documents' weights. `held` marks those that are held out with a 1; it is empty if none are. `room`
+    has room for all weights before pruning, twice if documents are held out.
 
     Returns the kept weights sorted by feature (features, where each ends, children counted from
-    `first_child`, values), dense weights and biases.
+    `first_child`, values), dense weights and biases; and the same trained without the held-out ones.
     """
     for at in range(rows.size):
         row_of[rows[at]] = at
@@ -284,18 +338,55 @@ def train_cluster(
     children = last_child - first_child
     blocks = (children + width - 1) // width
     rank = columns + dense_columns + 1
-    weights = room[: blocks * rank * width].reshape((blocks, rank, width))
+    size, folds = blocks * rank * width, blocks if held.size else 0
+    weights = room[:size].reshape((blocks, rank, width))
+    fold_weights = room[size : size + folds * rank * width].reshape((folds, rank, width))
     for at in range(weights.size):
         room[at] = 0.0
+    order = empty(rows.size, np.int64)
     for block in range(blocks):
+        for at in range(order.size):
+            order[at] = at
         first = first_child + block * width
         own = (first, min(first + width, last_child))
         targets = targets_of(
             own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
-        state = seed + first
-        descend(width, documents, targets, settings, passes, state, weights[block], cancel)
+        state = np.uint64(seed + first)
+        beta = full((rows.size, width), 0.0, np.float32)
+        state = descend(
+            width, documents, targets, settings, passes, state, order, weights[block], beta, cancel
+        )
+        if folds:
+            train_without(
+                width,
+                documents,
+                targets,
+                settings,
+                min(passes, FOLD_PASSES),
+                state,
+                held,
+                weights[block],
+                beta,
+                fold_weights[block : block + 1],
+                cancel,
+            )
 
-    dense_out, bias_out = dense_and_bias(weights, columns, dense_columns, children, bias)
+    own = dense_and_bias(weights, columns, dense_columns, children, bias)
+    fold_own = dense_and_bias(fold_weights, columns, dense_columns, children if folds else 0, bias)
     kept = prune(weights, columns, features, threshold, most)
-    return kept[0], kept[1], kept[2], kept[3], dense_out, bias_out
+    fold_kept = prune(fold_weights, columns, features, threshold, most)
+    return (
+        kept[0],
+        kept[1],
+        kept[2],
+        kept[3],
+        own[0],
+        own[1],
+        fold_kept[0],
+        fold_kept[1],
+        fold_kept[2],
+        fold_kept[3],
+        fold_own[0],
+        fold_own[1],
+    )

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import raw_csr
-from treetop.kernels.calibrating import probabilities_of
+from treetop.kernels import calibrating
 from treetop.runtime.arrays import Arrays
 from treetop.runtime.checking import Column, check_arrays
 
@@ -92,5 +92,6 @@ class Calibration:
         indptr = scores.indptr.astype(np.int64, copy=False)
         labels = scores.indices.astype(np.int64, copy=False)
         values = scores.data.astype(np.float32, copy=False)
-        probabilities_of(indptr, labels, values, lengths, label_counts, *self.arrays.values(), out)
+        tables = self.arrays.values()
+        calibrating.probabilities_of(indptr, labels, values, lengths, label_counts, *tables, out)
         return raw_csr(out, scores.indices, indptr, scores.shape)
