@@ -72,7 +72,7 @@ def child(work: dict) -> None:
     runtime = Runtime(
         deterministic=True,
         checkpoint_minutes=1e-9,
-        stall_minutes=work.get("stall", 10) / 60,
+        stall_minutes=work.get("stall", 60) / 60,
         processes=work.get("processes", 1),
     )
     cluster = None
@@ -145,7 +145,7 @@ def drawn(number: int, seed: int) -> dict:
     faults = {
         "process": (tuned, {**at, "process": 1, "fault": "kill"}),
         "leader": (tuned, {**at, "process": 0, "fault": "kill"}),
-        "silence": ({**tuned, "stall": 3}, {**at, "process": 1, "fault": "stop"}),
+        "silence": ({**tuned, "stall": 10}, {**at, "process": 1, "fault": "stop"}),
         "file": (
             tuned,
             [
@@ -163,6 +163,8 @@ def drawn(number: int, seed: int) -> dict:
         ),
     }
     work, points = faults[kind]
+    if work["where"] == "ray":
+        resumed = {"where": "ray", "model": work["model"]}
     return {"kind": kind, "work": work, "points": points, "resumed": resumed}
 
 

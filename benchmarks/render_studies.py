@@ -132,16 +132,26 @@ def settings_text(result):
     return f"Preset `{result['preset']}`, in which these settings are replaced: {listed}."
 
 
+def machine(run):
+    """What a run was trained on."""
+    gpu = run["gpu"] or f"no GPU, {run['cores']} cores"
+    return f"{gpu}, torch {run['torch']}"
+
+
+def distinct(result, fact):
+    """The different values of a fact about the runs of a data set."""
+    return sorted({fact(run) for runs in result["variants"].values() for run in runs.values()})
+
+
 def dataset_section(name, result):
     seeds = sorted({seed for runs in result["variants"].values() for seed in runs})
-    gpu = result["gpu"] or f"no GPU, {result['cores']} cores"
     lines = [
         f"## {name}",
         "",
         f"{result['documents']:,} training documents, {result['labels']:,} labels, evaluated on",
         f"{result['evaluated_on'].replace(' %', '%')}. {settings_text(result)}",
-        f"Seeds: {', '.join(seeds)}. {gpu}, torch {result['torch']}, treetop at commit",
-        f"{result['commit']}.",
+        f"Seeds: {', '.join(seeds)}. {', '.join(distinct(result, machine))}, treetop at commit",
+        f"{', '.join(distinct(result, lambda run: run['commit']))}.",
         "",
         *FINDINGS.get(name, ()),
         "",

@@ -8,7 +8,8 @@ replace what the machine cannot afford: the results list what was replaced. All 
 are trained for the same total number of steps, and evaluated on the split dev or on a share of the
 training documents (`--hold-out`): nothing is chosen on a test set. Stages that variants share run
 once (`--run`), so that the times are those of the other stages. `--only NAME` runs one study or
-variant. Results of several data sets and seeds are kept in the same file.
+variant. Results of several data sets and seeds are kept in the same file, each with its machine,
+versions and commit; those that it contains are not repeated.
 """
 
 import argparse
@@ -144,9 +145,8 @@ def main():
         "evaluated_on": f"{100 * given.hold_out:g} % of train" if given.hold_out else given.split,
         "documents": len(whole.texts),
         "labels": labels,
-        "commit": given.commit or commit_of(Path(__file__).parent.parent),
-        **versions(),
     }
+    origin = {"commit": given.commit or commit_of(Path(__file__).parent.parent), **versions()}
     measured = result.setdefault("variants", {})
     for seed in given.seeds:
         done = {}
@@ -156,7 +156,7 @@ def main():
                 continue
             key = json.dumps([kind, own], sort_keys=True)
             if key not in done:
-                done[key] = run(kind, own, whole, split, given.run / str(seed))
+                done[key] = {**run(kind, own, whole, split, given.run / str(seed)), **origin}
             known[str(seed)] = done[key]
             figures = (f"{m} {100 * done[key]['metrics'][m]:.2f}" for m in ("P@1", "P@3", "P@5"))
             print(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         load,
         presets,
     )
+    from treetop.evaluation.comparing import compare
     from treetop.evaluation.scorer import scorer
     from treetop.features.hybrid import Features
     from treetop.runtime import Runtime
@@ -36,6 +37,7 @@ __all__ = [
     "XRLinear",
     "XRTransformer",
     "__version__",
+    "compare",
     "from_preset",
     "from_pretrained",
     "load",
@@ -51,6 +53,7 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
+    "compare": "treetop.evaluation.comparing",
     "from_preset": "treetop.estimators",
     "from_pretrained": "treetop.estimators",
     "load": "treetop.estimators",

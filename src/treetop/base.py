@@ -289,7 +289,8 @@ class FittedMixin(SavingMixin):
         Returns
         -------
         Evaluation
-            A dict that prints as a table; see `treetop.metrics.evaluate`.
+            A dict that prints as a table; see `treetop.metrics.evaluate`. Its methods compute
+            intervals, results by label and by length of the documents, and the worst documents.
 
         Examples
         --------
@@ -304,9 +305,10 @@ class FittedMixin(SavingMixin):
         deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
         scores = self.predict_scores(X, deepest, **options)
         known = metrics.known_labels(self)
-        return metrics.evaluate(
+        result = metrics.evaluate(
             y, scores, k, columns=columns, propensity=propensity, also=also, **known
         )
+        return result.with_documents(with_features(X, options.get("features")), self)
 
     def score(self, X: Any, y: Any, *, features: Any = None) -> float:
         """Compute P@1, the fraction of documents whose best label is true.

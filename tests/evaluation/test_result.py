@@ -23,6 +23,7 @@ PSP       100.00  100.00
 PSnDCG    100.00  100.00
 micro_f1  100.00   66.67
 macro_f1  100.00   66.67
+doc_f1    100.00   66.67
 coverage          100.00
 
 by number of training documents per label:
@@ -30,6 +31,13 @@ by number of training documents per label:
 training documents  labels  occurrences  recall  precision      F1
 ------------------  ------  -----------  ------  ---------  ------
 1                        2            2  100.00     100.00  100.00"""
+INTERVALS = """
+
+95% intervals, by the bootstrap over documents:
+
+metric   value     low    high
+------  ------  ------  ------
+P@1     100.00  100.00  100.00"""
 
 
 @pytest.fixture
@@ -38,7 +46,7 @@ def result():
 
 
 def test_it_prints_as_aligned_tables(result):
-    assert str(result) == repr(result) == PRINTED
+    assert str(result) == repr(result) == PRINTED + INTERVALS
 
 
 def test_it_is_a_dict(result):
@@ -59,7 +67,7 @@ def test_metrics_above_a_threshold_have_rows_of_their_own():
 
 def test_notebooks_show_tables(result):
     html = result._repr_html_()
-    assert html.count("<table>") == 2
+    assert html.count("<table>") == 3
     assert '<td dir="auto" style="text-align:left">nDCG</td>' in html
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,10 +17,11 @@ from treetop.cli.console import Console
 from treetop.cli.documents import documents_for, split_name
 from treetop.cli.options import EvaluateOptions
 from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
-from treetop.data import Split
+from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
 from treetop.evaluation.metrics import computed_metrics
 from treetop.evaluation.propensity import DEFAULT, kind_of_data
+from treetop.evaluation.result import Evaluation
 from treetop.labels.alignment import align
 from treetop.model import layout as store
 from treetop.model.card import card
@@ -34,47 +38,99 @@ CHUNK_DOCUMENTS = 4096
 TOO_MANY_SEEN = 0.5
 
 
+@dataclass(frozen=True)
+class Judged:
+    """The documents of a split as one model takes them, and the metrics of the model on them."""
+
+    split: Split
+    name: str  # of the split
+    result: Evaluation
+    seen: float  # share of the documents that the model was trained on
+
+
 def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> None:
     """Evaluate a model on a split and print the metrics; `keep` saves them in the model folder."""
     console = console or Console()
-    if options.propensity != AUTO:
-        metrics.propensity_constants(options.propensity)
-    computed_metrics(options.also)
+    check_metrics(options.propensity, options.also)
     check_model_and_data(options.model, options.data, "evaluate")
     with console.progress() as report:
         report.step("loading model")
         estimator = treetop.load(str(options.model))
         dataset = read_data(options.data, options, report)
-        name = split_name(dataset, options.split)
-        split = documents_for(estimator.model_, dataset.splits[name], dataset.format, report)
-        check_split_has_labels(split, "compare predictions with")
-        of_training = seen_in_training(estimator.model_, split)
-        if not options.allow_training_data:
-            check_unseen(of_training, f"{options.data}, {name}", report)
-        runtime = Runtime(cluster=options.cluster, reporter=report)
-        with using_cluster(runtime):
-            result = evaluate_split(
-                estimator,
-                split,
-                dataset.label_names,
-                report=report,
-                runtime=runtime,
-                propensity=propensity_for(options, estimator.model_, report),
-                threshold=options.threshold,
-                also=options.also,
-            )
+        judged = judge(
+            estimator,
+            dataset,
+            options,
+            report,
+            cluster=options.cluster,
+            threshold=options.threshold,
+            also=options.also,
+        )
+    result = judged.result
+    intervals = {"intervals": {key: list(pair) for key, pair in result.intervals().items()}}
     if options.keep:
-        where = f"{options.data.name}, {name}: {len(split):,} documents."
-        if of_training:
-            where += f" {of_training:.0%} of them were trained on."
-        store.keep_measures(options.model, {"measured_on": where, **result}, card)
+        where = f"{options.data.name}, {judged.name}: {len(judged.split):,} documents."
+        if judged.seen:
+            where += f" {judged.seen:.0%} of them were trained on."
+        measured = {"measured_on": where, **result, **intervals}
+        store.keep_measures(options.model, measured, card)
     if options.json:
-        console.json(result)
+        console.json({**result, **intervals})
     else:
         print(result)
 
 
-def propensity_for(options: EvaluateOptions, model: Predictor, report: Reporter) -> str:
+def check_metrics(propensity: str, also: Iterable[str] = ()) -> None:
+    """Raise for an unknown propensity model or metric, before any work is done."""
+    if propensity != AUTO:
+        metrics.propensity_constants(propensity)
+    computed_metrics(also)
+
+
+class JudgingOptions(Protocol):
+    """The options that evaluating a model on a split depends on."""
+
+    @property
+    def data(self) -> Path: ...  # noqa: D102
+    @property
+    def split(self) -> str | None: ...  # noqa: D102
+    @property
+    def propensity(self) -> str: ...  # noqa: D102
+    @property
+    def allow_training_data(self) -> bool: ...  # noqa: D102
+
+
+def judge(
+    estimator: FittedMixin,
+    dataset: Dataset,
+    options: JudgingOptions,
+    report: Reporter,
+    *,
+    cluster: str | None = None,
+    **arguments: Any,
+) -> Judged:
+    """Evaluate an estimator on the chosen split; `arguments` are those of `evaluate_split`."""
+    name = split_name(dataset, options.split)
+    split = documents_for(estimator.model_, dataset.splits[name], dataset.format, report)
+    check_split_has_labels(split, "compare predictions with")
+    of_training = seen_in_training(estimator.model_, split)
+    if not options.allow_training_data:
+        check_unseen(of_training, f"{options.data}, {name}", report)
+    runtime = Runtime(cluster=cluster, reporter=report)
+    with using_cluster(runtime):
+        result = evaluate_split(
+            estimator,
+            split,
+            dataset.label_names,
+            report=report,
+            runtime=runtime,
+            propensity=propensity_for(options, estimator.model_, report),
+            **arguments,
+        )
+    return Judged(split, name, result, of_training)
+
+
+def propensity_for(options: JudgingOptions, model: Predictor, report: Reporter) -> str:
     """The propensity model asked for, else that of the data set or of the preset, which is noted."""
     if options.propensity != AUTO:
         return options.propensity
@@ -118,7 +174,7 @@ def evaluate_split(
     threshold: float | None = None,
     runtime: Runtime | None = None,
     **options: Any,
-) -> dict[str, Any]:
+) -> Evaluation:
     """Every metric of an estimator on a split; labels unknown to it count as missed.
 
     With `threshold`, as many labels are predicted as reach it.
@@ -134,7 +190,8 @@ def evaluate_split(
         excluded = Split(None, None, None, split.excluded).named_labels(names)
         labels, scores = without_excluded(labels, scores, excluded, estimator.classes_)
     known = metrics.known_labels(estimator)
-    return metrics.evaluate(labels, scores, k, threshold=threshold, **known, **options)
+    result = metrics.evaluate(labels, scores, k, threshold=threshold, **known, **options)
+    return result.with_documents(split.documents, estimator)
 
 
 def is_cut_off(scores: sp.csr_matrix, depth: int, threshold: float) -> bool:

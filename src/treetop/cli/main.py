@@ -17,6 +17,7 @@ from treetop.cli.console import Console, versions
 from treetop.cli.data import data_app
 from treetop.cli.mistakes import print_error
 from treetop.cli.options import (
+    CompareOptions,
     DemoOptions,
     EvaluateOptions,
     ExplainOptions,
@@ -121,6 +122,21 @@ def evaluate_command(options: EvaluateOptions, console: Console | None = None) -
     from treetop.cli.evaluate import evaluate_model
 
     evaluate_model(options, console)
+
+
+@command(
+    app,
+    "compare",
+    USE,
+    "treetop compare mymodel other mydata\ntreetop compare mymodel other mydata --json",
+)
+@options_from(CompareOptions)
+def compare_command(options: CompareOptions, console: Console | None = None) -> None:
+    """Compare two models on the same documents: differences with intervals, and examples."""
+    import_scipy()
+    from treetop.cli.comparison import compare_models
+
+    compare_models(options, console)
 
 
 @command(

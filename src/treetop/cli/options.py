@@ -204,6 +204,31 @@ class EvaluateOptions(ReadOptions):
 
 
 @dataclass(frozen=True)
+class CompareOptions(ReadOptions):
+    """Options of `treetop compare`."""
+
+    a: Path = documented(MISSING, MODEL_HELP, flags=(), metavar="A")
+    b: Path = documented(MISSING, "Another model folder.", flags=(), metavar="B")
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    split: str | None = documented(
+        None, "Split of the data to compare on; test by default, or the only one."
+    )
+    examples: int = documented(5, "Documents shown that only one of the models gets right.", at_least=0)
+    samples: int = documented(1000, "How often the bootstrap draws the documents.", at_least=100)
+    seed: int = documented(0, "Seed of the bootstrap.", at_least=0)
+    json: bool = documented(False, JSON_HELP)
+    propensity: str = documented(
+        "auto", "As for `treetop evaluate`.", metavar="auto|default|wikipedia|amazon|NAME"
+    )
+    allow_training_data: bool = documented(
+        False, "Compare on documents that the models were trained on too."
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
 class InspectOptions(ReadOptions):
     """Options of `treetop data inspect`."""
 

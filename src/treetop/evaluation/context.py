@@ -1,4 +1,4 @@
-"""The quantities that metrics are computed from: ranks, hits, label frequencies, F1 of label sets."""
+"""The quantities that metrics are computed from: ranks, hits, label frequencies."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ class Context:
         Inverse propensity of each label.
     constants : (float, float)
         A and B of the propensities.
+    names : list of str
+        Names of the L' labels.
 
     Examples
     --------
@@ -57,6 +59,7 @@ class Context:
     counts: np.ndarray
     inverse: np.ndarray
     constants: tuple[float, float]
+    names: list[str]
 
     @property
     def k(self) -> int:
@@ -80,13 +83,37 @@ class Context:
         best = ranked_labels(weighted, self.k)
         return np.where(best >= 0, self.inverse[np.maximum(best, 0)], 0.0)
 
+    def rows(self, rows: np.ndarray) -> Context:
+        """Return the context of some documents; a row number may occur several times."""
+        return replace(
+            self,
+            Y=self.Y[rows],
+            scores=self.scores[rows],
+            best=self.best[rows],
+            hits=self.hits[rows],
+            positives=self.positives[rows],
+        )
+
     @cached_property
-    def f1(self) -> dict[str, float]:
-        """Micro and macro F1 of the first k labels as the predicted set."""
-        listed = self.best >= 0
-        rows = np.nonzero(listed)[0]
-        cells = (np.ones(rows.size, np.float32), (rows, self.best[listed]))
-        return f1(self.Y, sp.csr_matrix(cells, shape=self.Y.shape))
+    def listed(self) -> np.ndarray:
+        """Number of labels among the first k, int64 (N,): fewer than k if scores are missing."""
+        return np.asarray((self.best >= 0).sum(axis=1))
+
+    @cached_property
+    def predicted(self) -> sp.csr_matrix:
+        """The first k labels as the predicted set: 0/1 CSR matrix of shape (N, L')."""
+        return self.marked(self.best >= 0)
+
+    @cached_property
+    def correct(self) -> sp.csr_matrix:
+        """The true ones among the first k labels: 0/1 CSR matrix of shape (N, L')."""
+        return self.marked(self.hits)
+
+    def marked(self, cells: np.ndarray) -> sp.csr_matrix:
+        """The labels at some ranks, a mask of shape (N, k), as 0/1 CSR matrix of shape (N, L')."""
+        ends = np.append(0, np.cumsum(cells.sum(axis=1)))
+        ones = np.ones(int(ends[-1]), np.float32)
+        return sp.csr_matrix((ones, self.best[cells], ends), shape=self.Y.shape)
 
 
 def ranking_context(
@@ -108,7 +135,7 @@ def ranking_context(
     if k < 1:
         raise TreetopError(f"k is {k}: it must be at least 1")
     scores = score_matrix(scores)
-    Y = align_with_scores(y_true, scores.shape[1], classes, columns)
+    Y, vocabulary = align_with_scores(y_true, scores.shape[1], classes, columns)
     Y.data = np.ones_like(Y.data)
     if Y.shape[0] != scores.shape[0]:
         raise TreetopError(f"{Y.shape[0]} documents have labels, {scores.shape[0]} have scores")
@@ -134,6 +161,7 @@ def ranking_context(
         counts=counts,
         inverse=inverse_propensity(counts, documents, A, B),
         constants=(A, B),
+        names=vocabulary.names,
     )
 
 
@@ -188,21 +216,6 @@ def frequencies(Y: sp.csr_matrix) -> np.ndarray:
     return np.bincount(Y.indices, minlength=Y.shape[1])
 
 
-def f1(Y: sp.csr_matrix, predicted: sp.csr_matrix) -> dict[str, float]:
-    """Compute micro and macro F1 of predicted label sets.
-
-    The macro average is over labels that occur or are predicted.
-    """
-    correct = np.asarray(Y.multiply(predicted).sum(axis=0)).ravel()
-    assigned = np.asarray(predicted.sum(axis=0)).ravel()
-    true = np.asarray(Y.sum(axis=0)).ravel()
-    seen = (assigned + true) > 0
-    return {
-        "micro_f1": ratio(2 * correct.sum(), assigned.sum() + true.sum()),
-        "macro_f1": mean(2 * correct[seen] / (assigned + true)[seen]),
-    }
-
-
 def predicted_above(scores: sp.csr_matrix, threshold: float, width: int) -> sp.csr_matrix:
     """Select labels that score at least `threshold`: a 0/1 CSR matrix of `width` columns.
 
@@ -212,13 +225,3 @@ def predicted_above(scores: sp.csr_matrix, threshold: float, width: int) -> sp.c
     ends = np.append(0, np.cumsum(kept))[scores.indptr]
     ones = np.ones(int(ends[-1]), np.float32)
     return sp.csr_matrix((ones, scores.indices[kept], ends), shape=(scores.shape[0], width))
-
-
-def ratio(part: float, total: float) -> float:
-    """Divide, with 0 for 0/0."""
-    return float(part / total) if total else 0.0
-
-
-def mean(values: np.ndarray) -> float:
-    """Average, with 0 for no values."""
-    return float(values.mean()) if values.size else 0.0

@@ -9,8 +9,10 @@ import numpy as np
 
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics
-from treetop.evaluation.context import Context, f1, predicted_above, ranking_context, ratio
+from treetop.evaluation.context import Context, predicted_above, ranking_context
+from treetop.evaluation.details import Details
 from treetop.evaluation.result import Evaluation
+from treetop.evaluation.sums import f1, ratio
 
 # Bounds of the label frequencies that results are broken down by; None is unbounded.
 BUCKETS = ((0, 0), (1, 1), (2, 4), (5, 9), (10, 49), (50, 499), (500, None))
@@ -154,6 +156,7 @@ def evaluation_of(
         above = predicted_above(deepest.scores, threshold, deepest.Y.shape[1])
         result.update({f"{name}>={threshold:g}": value for name, value in f1(deepest.Y, above).items()})
     result["by_frequency"] = by_frequency(deepest)
+    result.details = Details(deepest)
     return result
 
 

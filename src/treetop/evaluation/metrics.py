@@ -7,12 +7,21 @@ model card show the metrics that `METRICS` lists. To add one, `register` a funct
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import wraps
 
 import numpy as np
 
 from treetop.errors import TreetopError
-from treetop.evaluation.context import Context, mean, ratio
+from treetop.evaluation.context import Context
+from treetop.evaluation.sums import (
+    DocumentRatio,
+    LabelCounts,
+    Sums,
+    coverage_of,
+    macro_f1_of,
+    ratios,
+)
 
 MetricFunction = Callable[[Context], float]
 
@@ -39,6 +48,8 @@ class Metric:
         Values of k at which comparisons of several models show it.
     on_request : bool
         If true, `evaluate` computes it only if it is named in ``also``.
+    sums : callable, optional
+        Computes the metric as a function of sums over documents, if it is one.
 
     Examples
     --------
@@ -54,6 +65,7 @@ class Metric:
     every_k: bool
     compared_at: tuple[int, ...]
     on_request: bool = False
+    sums: Callable[[Context], Sums] | None = None
 
 
 METRICS: dict[str, Metric] = {}
@@ -123,76 +135,111 @@ def register(
     return add
 
 
-@register("P", compared_at=(1, 3, 5))
-def precision(context: Context) -> float:
+def register_sums(
+    name: str,
+    *,
+    every_k: bool = True,
+    compared_at: tuple[int, ...] = (),
+    on_request: bool = False,
+) -> Callable[[Callable[[Context], Sums]], MetricFunction]:
+    """Register a metric that is a function of sums over documents, whose intervals are quick."""
+    add = register(name, every_k=every_k, compared_at=compared_at, on_request=on_request)
+
+    def decorate(sums: Callable[[Context], Sums]) -> MetricFunction:
+        @wraps(sums)
+        def function(context: Context) -> float:
+            return sums(context).value
+
+        add(function)
+        METRICS[name] = replace(METRICS[name], sums=sums)
+        return function
+
+    return decorate
+
+
+@register_sums("P", compared_at=(1, 3, 5))
+def precision(context: Context) -> Sums:
     """P@k: fraction of the first k labels that are true."""
-    return float(context.hits.sum(axis=1).mean() / context.k)
+    return DocumentRatio(context.hits.sum(axis=1), np.full(len(context.hits), context.k))
 
 
-@register("R")
-def recall(context: Context) -> float:
+@register_sums("R")
+def recall(context: Context) -> Sums:
     """R@k: fraction of a document's labels among the first k; documents without labels are left out."""
-    has = context.positives > 0
-    return mean(context.hits[has].sum(axis=1) / context.positives[has])
+    return mean_over_labeled(context, context.hits.sum(axis=1), context.positives)
 
 
-@register("RP", compared_at=(5,))
-def r_precision(context: Context) -> float:
+@register_sums("RP", compared_at=(5,))
+def r_precision(context: Context) -> Sums:
     """RP@k: hits among the first k, divided by min(k, number of true labels)."""
-    has = context.positives > 0
-    return mean(context.hits[has].sum(axis=1) / np.minimum(context.k, context.positives[has]))
+    possible = np.minimum(context.k, context.positives)
+    return mean_over_labeled(context, context.hits.sum(axis=1), possible)
 
 
-@register("nDCG", compared_at=(5,))
-def ndcg(context: Context) -> float:
+@register_sums("nDCG", compared_at=(5,))
+def ndcg(context: Context) -> Sums:
     """nDCG@k with discount 1/log2(rank + 1)."""
-    has = context.positives > 0
-    discount = discounts(context.k)
-    gained = (context.hits[has] * discount).sum(axis=1)
-    possible = np.cumsum(discount)[np.minimum(context.k, context.positives[has]) - 1]
-    return mean(gained / possible)
+    return mean_over_labeled(context, (context.hits * discounts(context.k)).sum(axis=1), ideal(context))
 
 
-@register("PSP", compared_at=(5,))
-def propensity_scored_precision(context: Context) -> float:
+@register_sums("PSP", compared_at=(5,))
+def propensity_scored_precision(context: Context) -> Sums:
     """PSP@k, divided by that of the best possible ranking, as is usual in the literature."""
-    return ratio(context.gains.sum(), context.ideal_gains.sum())
+    return DocumentRatio(context.gains.sum(axis=1), context.ideal_gains.sum(axis=1))
 
 
-@register("PSP_raw", on_request=True)
-def raw_propensity_scored_precision(context: Context) -> float:
+@register_sums("PSP_raw", on_request=True)
+def raw_propensity_scored_precision(context: Context) -> Sums:
     """PSP@k as its formula says, not divided by that of the best ranking: it may be above 1."""
-    return float(context.gains.sum() / (context.gains.shape[0] * context.k))
+    return DocumentRatio(context.gains.sum(axis=1), np.full(len(context.gains), context.k))
 
 
-@register("PSnDCG")
-def propensity_scored_ndcg(context: Context) -> float:
+@register_sums("PSnDCG")
+def propensity_scored_ndcg(context: Context) -> Sums:
     """PSnDCG@k, divided by that of the best possible ranking, as is usual in the literature."""
-    discount = discounts(context.k)
     # nDCG divides each document's sum by that of its own number of labels, as does the ideal one.
-    scale = np.cumsum(discount)[np.clip(context.positives, 1, context.k) - 1]
-    return ratio(
-        ((context.gains * discount).sum(axis=1) / scale).sum(),
-        ((context.ideal_gains * discount).sum(axis=1) / scale).sum(),
-    )
+    scale = discounts(context.k) / ideal(context)[:, None]
+    return DocumentRatio((context.gains * scale).sum(axis=1), (context.ideal_gains * scale).sum(axis=1))
 
 
-@register("micro_f1")
-def micro_f1(context: Context) -> float:
+@register_sums("micro_f1")
+def micro_f1(context: Context) -> Sums:
     """F1 over all pairs of document and label, with the first k as the predicted set."""
-    return context.f1["micro_f1"]
+    return DocumentRatio(2 * context.hits.sum(axis=1), context.listed + context.positives)
 
 
-@register("macro_f1", compared_at=(5,))
-def macro_f1(context: Context) -> float:
+@register_sums("macro_f1", compared_at=(5,))
+def macro_f1(context: Context) -> Sums:
     """Mean F1 over labels, with the first k as the predicted set."""
-    return context.f1["macro_f1"]
+    return LabelCounts(context.correct, context.predicted, context.Y, macro_f1_of)
 
 
-@register("coverage", every_k=False)
-def coverage(context: Context) -> float:
+@register_sums("doc_f1", compared_at=(5,))
+def document_f1(context: Context) -> Sums:
+    """Mean F1 over documents, with the first k as the predicted set; 0 for those without labels.
+
+    This is what libraries report, such as Annif as its F1@5: ``average="samples"`` of scikit-learn.
+    """
+    both = context.listed + context.positives
+    return DocumentRatio(ratios(2 * context.hits.sum(axis=1), both), np.ones(both.size))
+
+
+@register_sums("coverage", every_k=False)
+def coverage(context: Context) -> Sums:
     """Fraction of the labels in the test set that are predicted correctly at least once."""
-    return ratio(np.unique(context.best[context.hits]).size, np.unique(context.Y.indices).size)
+    return LabelCounts(context.correct, context.predicted, context.Y, coverage_of)
+
+
+def mean_over_labeled(context: Context, parts: np.ndarray, totals: np.ndarray) -> DocumentRatio:
+    """The mean of a ratio per document, over the documents that have labels."""
+    has = context.positives > 0
+    return DocumentRatio(np.where(has, ratios(parts, totals), 0.0), has.astype(np.int64))
+
+
+def ideal(context: Context) -> np.ndarray:
+    """The discounted hits of a perfect ranking of each document, or of one label if it has none."""
+    best = np.cumsum(discounts(context.k))
+    return np.asarray(best[np.clip(context.positives, 1, context.k) - 1])
 
 
 def computed_metrics(also: Iterable[str]) -> list[Metric]:
@@ -203,6 +250,12 @@ def computed_metrics(also: Iterable[str]) -> list[Metric]:
         if name not in METRICS:
             raise TreetopError(f"unknown metric {name!r}: also takes {', '.join(optional)}")
     return [metric for metric in METRICS.values() if not metric.on_request or metric.name in asked]
+
+
+def metric_of(key: str) -> tuple[Metric, int]:
+    """The metric and the k of a name such as ``"P@5"``."""
+    name, _, depth = key.partition("@")
+    return METRICS[name], int(depth)
 
 
 def discounts(k: int) -> np.ndarray:

@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from treetop.errors import TreetopError
 from treetop.evaluation import metrics
+from treetop.evaluation.bootstrap import (
+    CONFIDENCE,
+    SAMPLES,
+    Interval,
+    check_bootstrap,
+    intervals_of,
+    resampled_metrics,
+)
+from treetop.evaluation.details import Details, ExplainsLabels, kept_documents
+from treetop.evaluation.per_document import (
+    ByLength,
+    WorstDocuments,
+    results_by_length,
+    worst_documents,
+)
+from treetop.evaluation.per_label import LabelResults, results_by_label
 from treetop.runtime.tables import html_table, text_table
 
 FREQUENCY_HEADING = ["training documents", "labels", "occurrences", "recall", "precision", "F1"]
+
+
+INTERVAL_HEADING = ["metric", "value", "low", "high"]
+# Ranks that results by label, document and length are computed at.
+RANKS = 5
 
 
 class Evaluation(dict[str, Any]):
@@ -16,6 +39,9 @@ class Evaluation(dict[str, Any]):
 
     Values are fractions, such as ``result["P@1"] == 0.75``; tables show percent. ``by_frequency``
     holds recall, precision and F1 at the largest k for labels of each training frequency.
+
+    The methods compute more from the predictions, which the result keeps in `details`. A result that
+    was copied, pickled or read from a file has its values only.
 
     Examples
     --------
@@ -33,6 +59,90 @@ class Evaluation(dict[str, Any]):
     R         100.00  100.00
     ...
     """
+
+    details: Details | None = None
+
+    def __reduce__(self) -> tuple[type[Evaluation], tuple[dict[str, Any]]]:
+        return Evaluation, (dict(self),)
+
+    def intervals(
+        self,
+        metrics: Sequence[str] | None = None,
+        *,
+        confidence: float = CONFIDENCE,
+        samples: int = SAMPLES,
+        seed: int = 0,
+    ) -> Intervals:
+        """Compute how much metrics would vary with other documents, by the bootstrap.
+
+        Parameters
+        ----------
+        metrics : sequence of str, optional
+            Names such as ``"P@5"``; by default those that comparisons of models show.
+        confidence : float, default=0.95
+            Probability that an interval covers the metric of all documents of this kind.
+        samples : int, default=1000
+            How often the documents are drawn again.
+        seed : int, default=0
+            Seed of the draws.
+
+        Returns
+        -------
+        Intervals
+            A dict of (low, high) by metric, as fractions, that prints as a table.
+        """
+        check_bootstrap(samples, confidence)
+        keys = main_metrics(self) if metrics is None else list(metrics)
+        for key in keys:
+            if key not in self or "@" not in key:
+                known = ", ".join(name for name in self if "@" in name)
+                raise TreetopError(f"there is no metric {key!r} in this result: it has {known}")
+        drawn = resampled_metrics(self._details().context, keys, samples, seed)
+        values = {key: self[key] for key in keys}
+        return Intervals(intervals_of(drawn, confidence), values, confidence)
+
+    def with_documents(self, documents: Any, model: ExplainsLabels) -> Evaluation:
+        """Return the same result, which knows the documents and the model it was computed from."""
+        result = Evaluation(self)
+        details = self._details()
+        result.details = replace(details, documents=kept_documents(documents), model=model)
+        return result
+
+    def by_label(self, k: int = RANKS) -> LabelResults:
+        """Compute support, precision, recall and F1 of each label, and what is predicted instead.
+
+        The first `k` labels of each document are its predicted set.
+        """
+        return results_by_label(self._details().context, k)
+
+    def by_length(self, k: int = RANKS) -> ByLength:
+        """Compute metrics by the length of documents: the shortest fifth, the next, … the longest."""
+        return results_by_length(self._details(), k)
+
+    def worst_documents(
+        self, count: int = 10, k: int = RANKS, *, explain: bool = True
+    ) -> WorstDocuments:
+        """Find the documents with the lowest nDCG@k; of equal ones, the most confident errors first.
+
+        With `explain`, each has the explanation of its best wrong label.
+        """
+        return worst_documents(self._details(), count, k, explain)
+
+    def plot(self) -> Any:
+        """Plot the main figures with matplotlib, and return the matplotlib Figure."""
+        from treetop.evaluation.plots import draw  # on use: matplotlib takes time
+
+        details = self._details()
+        by_length = {} if details.documents is None else self.by_length()
+        return draw(self, self.intervals(), details.context, by_length)
+
+    def _details(self) -> Details:
+        """The details, or an error if this result was not computed in this process."""
+        if self.details is None:
+            raise TreetopError(
+                "this result has its values only, not the predictions: evaluate the model again"
+            )
+        return self.details
 
     def rows(self) -> list[list[str]]:
         """Return the metrics as rows of a table: a metric per row, a column per k."""
@@ -65,19 +175,55 @@ class Evaluation(dict[str, Any]):
     def __repr__(self) -> str:
         if "by_frequency" not in self:
             return super().__repr__()
-        return (
+        tables = (
             f"{self.title()}\n\n{text_table(self.rows())}\n\n"
             f"by number of training documents per label:\n\n{text_table(self.frequency_rows())}"
         )
+        return tables if self.details is None else f"{tables}\n\n{self.intervals()!r}"
 
     def _repr_html_(self) -> str:
         heading, *rows = self.rows()
         by_frequency = self.frequency_rows()
+        intervals = "" if self.details is None else self.intervals()._repr_html_()
         return (
-            f"<p>{self.title()}</p>{html_table(rows, heading)}"
+            f"<p>{self.title()}</p>{html_table(rows, heading)}{intervals}"
             f"<details><summary>by number of training documents per label</summary>"
             f"{html_table(by_frequency[1:], by_frequency[0])}</details>"
         )
+
+
+class Intervals(dict[str, Interval]):
+    """Intervals of metrics, (low, high) by name: a dict that prints as a table with the metrics."""
+
+    def __init__(
+        self, intervals: Mapping[str, Interval], values: Mapping[str, float], confidence: float
+    ) -> None:
+        super().__init__(intervals)
+        self.metrics, self.confidence = dict(values), confidence
+
+    def __reduce__(self) -> tuple[type[Intervals], tuple[Any, ...]]:
+        return Intervals, (dict(self), self.metrics, self.confidence)
+
+    def rows(self) -> list[list[str]]:
+        """Return the metrics with their intervals as rows of a table."""
+        return [
+            [key, *(shown(key, value) for value in (self.metrics[key], *interval))]
+            for key, interval in self.items()
+        ]
+
+    def __repr__(self) -> str:
+        return (
+            f"{100 * self.confidence:g}% intervals, by the bootstrap over documents:\n\n"
+            f"{text_table([INTERVAL_HEADING, *self.rows()])}"
+        )
+
+    def _repr_html_(self) -> str:
+        return html_table(self.rows(), INTERVAL_HEADING)
+
+
+def main_metrics(result: Mapping[str, Any]) -> list[str]:
+    """The names of the metrics that comparisons show; those at the largest k if there are none."""
+    return list(compared(result)) or [key for key in result if key.endswith(f"@{max(result['k'])}")]
 
 
 def figures(result: Mapping[str, Any]) -> dict[str, str]:

@@ -48,7 +48,14 @@ def align(
         L' is L plus the number of unseen labels that are kept. Values are those of the matrix `y`,
         or 1.
     """
-    known = vocabulary(classes)
+    Y, known = aligned(y, vocabulary(classes), columns, unseen, input_name)
+    return Y if unseen else Y[:, : len(known)]
+
+
+def aligned(
+    y: Any, known: Vocabulary, columns: Iterable[object] | None, unseen: bool, input_name: str
+) -> tuple[sp.csr_matrix, Vocabulary]:
+    """`align`, and the names of the columns; without `unseen`, those of `known`."""
     given = given_labels(y, input_name, known.numbers.__contains__)
     if given.matrix is not None:
         columns = given.columns if columns is None else columns
@@ -56,16 +63,17 @@ def align(
     if columns is not None:
         raise TreetopError(f"{input_name}: columns= applies to a matrix, not to lists of label names")
     lines = spelled_lists(given, known)
-    Y = known.extended(lines).encode(lines)
-    return Y if unseen else Y[:, : len(known)]
+    order = known.extended(lines)
+    return order.encode(lines), order if unseen else known
 
 
 def align_with_scores(
     y_true: Any, width: int, classes: Iterable[object] | None, columns: Iterable[object] | None
-) -> sp.csr_matrix:
+) -> tuple[sp.csr_matrix, Vocabulary]:
     """Align true labels with the `width` columns of a score matrix; unseen labels come last.
 
-    Without `classes`, `y_true` must be a matrix whose columns are in the order of the scores.
+    Without `classes`, `y_true` must be a matrix whose columns are in the order of the scores. Returns
+    the names of the columns too.
     """
     if classes is None:
         if columns is not None:
@@ -83,7 +91,7 @@ def align_with_scores(
     classes = list(classes)
     if len(classes) != width:
         raise TreetopError(f"classes= has {len(classes)} names, but the scores have {width} columns")
-    return align(y_true, classes, columns, input_name="y_true")
+    return aligned(y_true, vocabulary(classes), columns, True, "y_true")
 
 
 def columns_of(names: Iterable[object], classes: Vocabulary) -> np.ndarray:
@@ -133,8 +141,11 @@ def reordered(
     columns: Iterable[object] | None,
     unseen: bool,
     input_name: str,
-) -> sp.csr_matrix:
-    """Permute the columns of Y, whose names are `columns`, into the order of `known`."""
+) -> tuple[sp.csr_matrix, Vocabulary]:
+    """Permute the columns of Y, whose names are `columns`, into the order of `known`.
+
+    Returns the names of the resulting columns too.
+    """
     width = Y.shape[1]
     if columns is None:
         if width != len(known):
@@ -142,7 +153,7 @@ def reordered(
                 f"{input_name}: {width} columns, expected {len(known)}: give lists of label names, or "
                 "the names of the columns (columns= and classes= of treetop.metrics.evaluate)"
             )
-        return Y
+        return Y, known
     names = vocabulary(columns).names
     if len(names) != width:
         raise TreetopError(f"{input_name}: {width} columns, but columns= has {len(names)} names")
@@ -152,4 +163,4 @@ def reordered(
     cells = Y.tocoo()
     kept = position[cells.col] >= 0
     positions = (cells.row[kept], position[cells.col[kept]])
-    return sp.csr_matrix((cells.data[kept], positions), shape=(Y.shape[0], len(order)))
+    return sp.csr_matrix((cells.data[kept], positions), shape=(Y.shape[0], len(order))), order

@@ -13,10 +13,10 @@ from treetop.features.words.tokens import chain_names, check_name_ends
 from treetop.labels.pifa import keep_largest
 from treetop.ranking.combining import largest
 from treetop.runtime.checking import Column, check_arrays
+from treetop.runtime.tables import beginning
 
-# Kept per document: the number of its largest features, and of its first characters.
+# Largest features that are kept per document.
 FEATURES = 64
-CHARACTERS = 240
 COLUMNS = {
     "indptr": Column("int64", ("documents+1",), ends_at="nonzeros"),
     "indices": Column("int32", ("nonzeros",), least=0, below="features"),
@@ -102,8 +102,3 @@ class KeptDocuments:
         """Return the label numbers of a document."""
         first, last = self.arrays["label_ptr"][document : document + 2].tolist()
         return [int(label) for label in self.arrays["labels"][first:last]]
-
-
-def beginning(text: str) -> str:
-    """Return the first characters of a text, on one line."""
-    return " ".join(text[: 2 * CHARACTERS].split())[:CHARACTERS]

@@ -48,6 +48,11 @@ def html_row(cells: Sequence[str], tag: str, styles: tuple[str, str]) -> str:
     return f"<tr>{listed}</tr>"
 
 
+def beginning(text: str, characters: int = 240) -> str:
+    """Return the first characters of a text, on one line."""
+    return " ".join(text[: 2 * characters].split())[:characters]
+
+
 def readable_bytes(count: int) -> str:
     """A number of bytes with its decimal unit: ``1.2 MB``."""
     size = float(count)
