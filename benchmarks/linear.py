@@ -70,7 +70,9 @@ def write_xmlrepo(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
             file.write(labels + "".join(f" {f}:{v:.6g}" for f, v in pairs) + "\n")
 
 
-def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) -> dict:
+def run_worker(
+    python: str, worker: str, stage: str, work: Path, options: dict, limit: int = LIMIT_SECONDS
+) -> dict:
     """Run a stage in the environment of a library."""
     script = HERE / "workers" / f"{worker}_worker.py"
     threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
@@ -81,10 +83,10 @@ def run_worker(python: str, worker: str, stage: str, work: Path, options: dict) 
             capture_output=True,
             text=True,
             env={**os.environ, **threads},
-            timeout=LIMIT_SECONDS,
+            timeout=limit,
         )
     except subprocess.TimeoutExpired:
-        return {"failed": f"not finished after {LIMIT_SECONDS} s"}
+        return {"failed": f"not finished after {limit} s"}
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
         reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

@@ -40,15 +40,15 @@ def clocks():
 
 
 class Clock:
-    """Measures the duration of named steps in seconds."""
+    """Measures the wall and CPU time of named steps in seconds."""
 
     def __init__(self):
-        self.seconds = {}
+        self.seconds, self.cpu_seconds = {}, {}
 
     def __call__(self, name, work, *args, **kwargs):
-        started = time.perf_counter()
+        started = clocks()
         result = work(*args, **kwargs)
-        self.seconds[name] = time.perf_counter() - started
+        self.seconds[name], self.cpu_seconds[name] = (clocks() - started).tolist()
         return result
 
 

@@ -86,7 +86,13 @@ def linear(folder, options):
     test, clock = common.load(folder, "X.tst"), Clock()
     loaded_mb = common.peak_mb()
     trained_mb, shape = train_and_predict(folder, X, Y, test, clock)
-    common.answer(seconds=clock.seconds, tree=shape, loaded_mb=loaded_mb, peak_mb=trained_mb)
+    common.answer(
+        seconds=clock.seconds,
+        cpu_seconds=clock.cpu_seconds,
+        tree=shape,
+        loaded_mb=loaded_mb,
+        peak_mb=trained_mb,
+    )
 
 
 def default(folder, options):

@@ -28,7 +28,7 @@ def default(folder, options):
         return rows
 
     common.save_predictions(folder, "omikuji", clock("predict", predict), labels)
-    common.answer(seconds=clock.seconds, peak_mb=trained_mb)
+    common.answer(seconds=clock.seconds, cpu_seconds=clock.cpu_seconds, peak_mb=trained_mb)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 
 from treetop.errors import TreetopError
 from treetop.labels.separators import label_reading, pieces_of
@@ -160,10 +161,7 @@ def detected_separator(strings: list[str], column: str) -> tuple[str | None, lis
 
 def doubts_about(lines: Iterable[list[str]], column: str, given: bool) -> list[str]:
     """A warning if nearly every label occurs only once, unless the separator was `given`."""
-    counts: dict[str, int] = {}
-    for line in lines:
-        for name in line:
-            counts[name] = counts.get(name, 0) + 1
+    counts = Counter(chain.from_iterable(lines))
     once = sum(count == 1 for count in counts.values())
     if given or len(counts) < MANY or once < UNIQUE_SHARE * len(counts):
         return []

@@ -19,6 +19,7 @@ from treetop.data.reading import Recognized
 from treetop.data.sizes import check_columns
 from treetop.data.xmlrepo_split import SHORT
 from treetop.errors import TreetopError
+from treetop.runtime.texts import kept_texts
 
 NAME = "pecos"
 USES = ("merge_duplicates",)
@@ -82,7 +83,7 @@ def read_pecos_split(features: Path, labels: Path | None) -> Split:
         check_columns(labels, Y.shape[1], Y.nnz + Y.shape[0], "labels")
     texts_file = find_file(features.parent, f"{features.stem}.txt")
     if texts_file is not None:
-        texts = list(lines_of(texts_file))
+        texts = kept_texts(lines_of(texts_file))
         if Y is not None and len(texts) != Y.shape[0]:
             raise TreetopError(
                 f"{texts_file}: {len(texts)} lines, but Y{features.name[1:]} has {Y.shape[0]} rows"

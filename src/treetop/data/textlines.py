@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from treetop.data.options import ReadOptions
 from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 from treetop.labels.separators import label_reading, pieces_of
+from treetop.runtime.texts import kept_texts
 
 NAME = "text-lines"
 USES = ("encoding", "label_separator")
@@ -94,12 +96,13 @@ def read_text_lines(
 
     `encodings` are those of the two files.
     """
-    texts = list(lines_of(texts_file, encodings[0]))
+    texts = kept_texts(lines_of(texts_file, encodings[0]))
     if not texts:
         raise TreetopError(f"{texts_file}: empty file: add at least one document")
     if labels_file is None:
         return Split(texts, None)
-    labels = [split_labels(line, separator) for line in lines_of(labels_file, encodings[1])]
+    lines = lines_of(labels_file, encodings[1])
+    labels = [list(map(sys.intern, split_labels(line, separator))) for line in lines]
     if len(labels) != len(texts):
         raise TreetopError(
             f"{labels_file}: {len(labels):,} lines of labels, but {texts_file.name} has {len(texts):,} "
@@ -111,7 +114,7 @@ def read_text_lines(
 def split_labels(line: str, separator: str | None) -> list[str]:
     """Labels of a line, each once, in order."""
     if separator in (None, TAB):
-        return list(dict.fromkeys(label for label in line.split(separator) if label))
+        return list(dict.fromkeys(filter(None, line.split(separator))))
     return list(dict.fromkeys(pieces_of(line, separator) if separator else [line] if line else []))
 
 

@@ -19,7 +19,7 @@ from treetop.features.given import (
     read_features,
     with_features,
 )
-from treetop.features.words.tfidf import fit_tfidf
+from treetop.features.hybrid import sparse_features
 from treetop.features.words.views import views_of
 from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
@@ -188,7 +188,10 @@ class XRLinear(Learner):
             X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
-            words, X = fit_tfidf(settings.analysers(), X, place.threads)
+            words, rows_of_texts = training.fit_text_features(
+                settings.analysers(), X, place, watched.texts
+            )
+            X = sparse_features(rows_of_texts)
         X = read_features(X)
         training.check_rows(X, Y)
         if words is None and rows is not None and weights is not None:

@@ -10,7 +10,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
+from treetop.runtime.arrays import forget
 from treetop.runtime.cluster import sent_once
+
+# Rows whose values are squared at a time.
+ROWS_AT_A_TIME = 1 << 16
 
 
 @sent_once
@@ -67,10 +71,15 @@ class Features:
     def squared_norms(self) -> np.ndarray:
         """‖x‖² of each row, both halves together: float32."""
         squares = np.einsum("ij,ij->i", self.dense, self.dense)
-        nonempty = np.flatnonzero(np.diff(self.sparse.indptr))
-        if nonempty.size:
-            sums = np.add.reduceat(self.sparse.data**2, self.sparse.indptr[nonempty])
-            squares[nonempty] += sums.astype(np.float32)
+        pointers, data = self.sparse.indptr, self.sparse.data
+        for first in range(0, self.rows, ROWS_AT_A_TIME):
+            ends = pointers[first : first + ROWS_AT_A_TIME + 1]
+            nonempty = np.flatnonzero(np.diff(ends))
+            if nonempty.size:
+                own = data[ends[0] : ends[-1]] ** 2
+                sums = np.add.reduceat(own, ends[nonempty] - ends[0])
+                squares[first + nonempty] += sums.astype(np.float32)
+                forget(data)
         return np.asarray(squares, np.float32)
 
 
@@ -94,6 +103,12 @@ def features(sparse: Any = None, dense: Any = None) -> Features:
         if not np.isfinite(half).all():
             raise TreetopError(f"{name} features contain NaN or infinity: remove them first")
     return Features(sparse, dense)
+
+
+def sparse_features(matrix: sp.csr_matrix) -> Features:
+    """Features of a canonical float32 matrix of our own, which is not checked: it may be on disk."""
+    rows = raw_csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
+    return Features(rows, np.zeros((matrix.shape[0], 0), np.float32))
 
 
 def blank_texts(texts: Sequence[str]) -> np.ndarray:

@@ -85,13 +85,14 @@ pair_types = (const(i8), const(i4), const(i4))
 level_types = (array(i4), array(i4), array(i8), array(i8))
 
 
-@kernel(i8(*pair_types, i8, i8, array(i8), array(i8), array(i8), *level_types))
+@kernel(i8(*pair_types, i8, i8, i8, array(i8), array(i8), array(i8), *level_types))
 def frequent_pairs(
     ends,
     tokens,
     documents,
     low,
     least,
+    fewest,
     last_seen,
     pair_documents,
     pair_occurrences,
@@ -100,8 +101,9 @@ def frequent_pairs(
     out_documents,
     out_occurrences,
 ):
-    """Pairs in at least `least` documents, from what `scatter_pairs` sorted; returns how many.
+    """Pairs in at least `least` documents that occur at least `fewest` times; returns how many.
 
+    They are from what `scatter_pairs` sorted.
     The three arrays over tokens are scratch: `last_seen` starts at -1, the other two at 0.
     """
     found = 0
@@ -120,7 +122,7 @@ def frequent_pairs(
             pair_occurrences[token] += 1
         for at in range(count):
             token = distinct[at]
-            if pair_documents[token] >= least:
+            if pair_documents[token] >= least and pair_occurrences[token] >= fewest:
                 out_prefix[found] = low + group
                 out_token[found] = token
                 out_documents[found] = pair_documents[token]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -40,15 +41,20 @@ class Vocabulary:
 
     def encode(self, labels: Sequence[Iterable[str]]) -> sp.csr_matrix:
         """Return Y, CSR of shape (N, L) with values 0 and 1; duplicate labels count once."""
-        numbers = self.numbers
+        number_of, sizes = self.numbers.__getitem__, array("q", [0])
+
+        def columns() -> Iterator[int]:
+            for line in labels:
+                row = sorted(set(map(number_of, line)))
+                sizes.append(len(row))
+                yield from row
+
         try:
-            rows = [sorted({numbers[name] for name in line}) for line in labels]
+            indices = np.fromiter(columns(), np.int32)
         except KeyError as missing:
             raise TreetopError(f"label {missing.args[0]!r} is not in the vocabulary") from None
-        indptr = np.cumsum([0, *map(len, rows)])
-        indices = np.fromiter((number for row in rows for number in row), np.int32, indptr[-1])
-        data = np.ones(indices.size, np.float32)
-        return sp.csr_matrix((data, indices, indptr), shape=(len(rows), len(self)))
+        data, indptr = np.ones(indices.size, np.float32), np.cumsum(sizes)
+        return sp.csr_matrix((data, indices, indptr), shape=(len(labels), len(self)))
 
 
 def vocabulary_of(labels: Sequence[Iterable[Any]]) -> Vocabulary:

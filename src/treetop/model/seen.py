@@ -17,6 +17,7 @@ from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures
 from treetop.features.hybrid import Features, canonical
 from treetop.runtime.checking import Column, check_arrays
+from treetop.runtime.texts import StoredTexts
 
 KEPT = 1 << 16
 # Hashes have 63 bits: they are saved as int64 and never negative.
@@ -82,7 +83,7 @@ def hashes_of(documents: Any) -> Iterable[int]:
     """The hashes of texts, with or without precomputed features, or of the rows of a matrix."""
     if isinstance(documents, TextsWithFeatures):
         documents = documents.texts
-    if isinstance(documents, list):
+    if isinstance(documents, list | StoredTexts):
         return map(hash_of_text, documents)
     return hashes_of_rows(documents)
 

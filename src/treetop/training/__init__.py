@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treetop.training.memory import report_peak
     from treetop.training.run import check_run
     from treetop.training.stages import Training
+    from treetop.training.text_features import fit_text_features
 
 __all__ = [
     "Training",
@@ -36,6 +37,7 @@ __all__ = [
     "check_rows",
     "check_run",
     "counted_rows",
+    "fit_text_features",
     "learned_model",
     "read_documents",
     "read_feature_names",
@@ -55,6 +57,7 @@ _MODULES = {
     "memory": ("report_peak",),
     "run": ("check_run",),
     "stages": ("Training",),
+    "text_features": ("fit_text_features",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
 

@@ -13,7 +13,7 @@ from treetop.features.encoders.opening import TextEncoder
 from treetop.features.encoders.subwords import Ragged, token_ids_of
 from treetop.features.feature_map import FeatureMap
 from treetop.features.hybrid import Features, features
-from treetop.features.words.tfidf import Tfidf, fit_tfidf
+from treetop.features.words.tfidf import Tfidf
 from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
 from treetop.labels.tree import Tree
@@ -35,6 +35,7 @@ from treetop.training.forest import label_features, sized_tree, train_forest
 from treetop.training.inputs import check_rows
 from treetop.training.opening import Opening, Tokens, encoder_files
 from treetop.training.run import Run, Stage
+from treetop.training.text_features import fit_text_features
 
 if TYPE_CHECKING:  # importing it takes seconds
     from treetop.features.encoders.transformer import Encoder
@@ -129,7 +130,7 @@ class Training:
         analysers, threads = self.settings.analysers(), self.runtime.threads
 
         def make(_: TransformerSettings) -> Arrays:
-            tfidf, X = fit_tfidf(analysers, data.texts, threads)
+            tfidf, X = fit_text_features(analysers, data.texts, self.runtime)
             held = tfidf.transform(data.held_texts, threads)
             return {
                 **prefixed("tfidf", tfidf.arrays()),

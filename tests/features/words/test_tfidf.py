@@ -1,6 +1,7 @@
 """tf-idf against scikit-learn, which has the same definitions."""
 
 import unicodedata
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from sklearn.preprocessing import normalize
 
 from treetop.errors import TreetopError
 from treetop.features.words import corpus, tfidf, tokens, unicode
+from treetop.features.words.grams import build_table, choose, count_levels
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
+from treetop.features.words.wanted import TextMemory, Wanted
 from treetop.runtime.spool import Shelf
 from treetop.settings.parts import Analyser
 
@@ -175,21 +178,48 @@ def test_streams_spools_and_threads_do_not_change_the_features(monkeypatch):
     analyser = Analyser(ngrams=(1, 3), min_df=2)
     _, expected = fit_tfidf([analyser], TEXTS * 20, 1)
     monkeypatch.setattr(corpus, "BLOCK_BYTES_PER_THREAD", 100)
-    monkeypatch.setattr(corpus, "SPOOL_BYTES", 500)
+    few = TextMemory(kept=500, pairs=10)
     spool = corpus.Spool(Shelf(100))
     block = tokens.Block(np.arange(1000, dtype=np.int32), np.array([1000]), 0)
     spool.append(block)
     spool.append(block)
     assert all((kept.ids == block.ids).all() for kept in spool.blocks)
-    streamed, X = fit_tfidf([analyser], (text for text in TEXTS * 20), 3)
+    streamed, X = fit_tfidf([analyser], (text for text in TEXTS * 20), 3, few)
     np.testing.assert_array_equal(X.toarray(), expected.toarray())
     analysers = [analyser, Analyser(first=9)]
-    both, twin = (fit_tfidf(analysers, (text for text in TEXTS * 20), n)[1] for n in (3, 1))
+    both, twin = (fit_tfidf(analysers, (t for t in TEXTS * 20), n, few)[1] for n in (3, 1))
     np.testing.assert_array_equal(both.toarray(), twin.toarray())
     monkeypatch.setattr(tfidf, "blocks_of_text", lambda texts: tokens.blocks_of_text(texts, 300))
     blocks = list(streamed.transform_blocks(text for text in TEXTS * 20))
     assert len(blocks) == 57
     assert sum(block.shape[0] for block in blocks) == len(TEXTS) * 20
+
+
+@pytest.mark.parametrize("unit", ["word", "char"])
+@pytest.mark.parametrize("ngrams", [(1, 2), (2, 3), (3, 3), (1, 4)])
+@pytest.mark.parametrize("limits", [(1, 1.0), (2, 0.6)])
+@pytest.mark.parametrize("features", [1, 7, 30])
+def test_forgetting_rare_ngrams_early_does_not_change_the_chosen_ones(unit, ngrams, limits, features):
+    words = np.minimum(np.random.default_rng(3).zipf(1.6, (60, 20)), 30)
+    texts = [" ".join(f"w{word}" for word in row) for row in words]
+    analyser = Analyser(unit, ngrams, *limits)
+    wanted = Wanted.by(replace(analyser, max_features=features), len(texts))
+    table = tfidf.empty_table(analyser)
+    (spool,), _ = corpus.read_corpus(texts, [table], 1, 1 << 20)
+    args = spool.blocks, table.known
+    every = count_levels(*args, wanted._replace(features=None), 1, TextMemory())
+    expected = named(every, choose(every, wanted), table)
+    for threads, memory in ((1, TextMemory()), (3, TextMemory(100, 5))):
+        few = count_levels(*args, wanted, threads, memory)
+        assert named(few, choose(few, wanted), table) == expected
+    assert all(own.tokens.size <= all_.tokens.size for own, all_ in zip(few, every, strict=True))
+
+
+def named(levels, chosen, table):
+    """The tokens of each feature."""
+    _, new_ids, spelling = build_table(table, levels, chosen)
+    old = np.flatnonzero(new_ids >= 0)
+    return [[int(old[token]) for token in row if token >= 0] for row in spelling]
 
 
 def test_from_arrays_restores_the_vectorizer():

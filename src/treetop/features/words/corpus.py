@@ -10,8 +10,6 @@ from treetop.runtime.spool import Shelf
 # Of text, per thread. With short tasks, threads would mostly wait for the interpreter lock, which the
 # import of torch holds most of the time while features are learned.
 BLOCK_BYTES_PER_THREAD = 4 << 20
-# Of token ids, and of rows of features, that stay in memory.
-SPOOL_BYTES = 1 << 30
 
 
 class Spool:
@@ -27,10 +25,13 @@ class Spool:
 
 
 def read_corpus(
-    texts: Iterable[str], tables: list[TokenTable], threads: int
+    texts: Iterable[str], tables: list[TokenTable], threads: int, limit: int
 ) -> tuple[list[Spool], int]:
-    """Token ids of all documents by each table, and the number of documents. Reads `texts` once."""
-    shelf = Shelf(SPOOL_BYTES)
+    """Token ids of all documents by each table, and the number of documents. Reads `texts` once.
+
+    Of the ids, `limit` bytes stay in memory.
+    """
+    shelf = Shelf(limit)
     spools = [Spool(shelf) for _ in tables]
     documents = 0
     for block in blocks_of_text(texts, BLOCK_BYTES_PER_THREAD * threads):

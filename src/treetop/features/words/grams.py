@@ -9,13 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.features.words.tokens import Block, HashTable, TokenTable
+from treetop.features.words.wanted import Fewest, TextMemory, Wanted
 from treetop.kernels import ngrams as kernel
 from treetop.kernels.text import STOP
 from treetop.runtime import parallel
 from treetop.runtime.arrays import forget
 from treetop.runtime.spool import Shelf
-
-PAIRS_PER_TASK = 1 << 26
 
 
 class GramLevel(NamedTuple):
@@ -25,6 +24,11 @@ class GramLevel(NamedTuple):
     tokens: np.ndarray  # int32, the last token
     documents: np.ndarray  # int64, document frequency
     occurrences: np.ndarray  # int64, frequency in the corpus
+
+    def above(self, fewest: int) -> GramLevel:
+        """The n-grams that occur at least so often."""
+        kept = self.occurrences >= fewest
+        return self if kept.all() else GramLevel(*(column[kept] for column in self))
 
 
 @dataclass(frozen=True)
@@ -128,11 +132,14 @@ class Pairs(NamedTuple):
     tokens: np.ndarray  # int32
     documents: np.ndarray  # int32
 
-    def frequent(self, vocabulary: int, least: int) -> GramLevel:
-        """The pairs in at least `least` documents; `vocabulary` is the number of tokens."""
+    def frequent(self, vocabulary: int, least: int, fewest: int) -> GramLevel:
+        """The pairs in at least `least` documents that occur at least `fewest` times.
+
+        `vocabulary` is the number of tokens.
+        """
         scratch = [np.full(vocabulary, start, np.int64) for start in (-1, 0, 0)]
-        level = empty_level(self.tokens.size // least + 1)
-        count = kernel.frequent_pairs(*self[1:], self.low, least, *scratch, *level)
+        level = empty_level(self.tokens.size // max(least, fewest) + 1)
+        count = kernel.frequent_pairs(*self[1:], self.low, least, fewest, *scratch, *level)
         return GramLevel(*(column[:count].copy() for column in level))
 
 
@@ -141,41 +148,53 @@ def empty_level(size: int) -> GramLevel:
     return GramLevel(*(np.empty(size, dtype) for dtype in (np.int32, np.int32, np.int64, np.int64)))
 
 
-def longer_level(shorter: Positions, least: int, threads: int) -> GramLevel:
-    """The n-grams in at least `least` documents that extend those in `shorter` by one token."""
+def longer_level(shorter: Positions, fewest: Fewest, pairs: int, threads: int) -> GramLevel:
+    """The wanted n-grams that extend those in `shorter` by one token; `pairs` are counted at a time."""
     ends = shorter.pair_ends()
     total = int(ends[-1]) if ends.size else 0
-    pairs_per_task = min(total // (2 * threads), PAIRS_PER_TASK) + 1
+    pairs_per_task = min(total // (2 * threads), pairs) + 1
     edges = np.searchsorted(ends, np.arange(0, total, pairs_per_task)[1:])
     edges = np.unique(np.concatenate([[0], edges, [ends.size]]))
 
     def work(task: tuple[int, int], _: np.ndarray) -> GramLevel:
-        return shorter.pairs(*task, ends).frequent(shorter.frequent.size, least)
+        following = shorter.pairs(*task, ends)
+        least, enough = fewest.wanted.least, fewest.occurrences
+        level = following.frequent(shorter.frequent.size, least, enough)
+        fewest.count(shorter.reach + 1, level.documents, level.occurrences)
+        return level.above(fewest.occurrences)
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     parts = [empty_level(0), *parallel.run(work, tasks, threads)]
+    parts = [part.above(fewest.occurrences) for part in parts]
     return GramLevel(*(np.concatenate(column) for column in zip(*parts)))
 
 
 def count_levels(
-    blocks: list[Block], tokens: int, longest: int, least: int, threads: int, limit: int = 1 << 30
+    blocks: list[Block], tokens: int, wanted: Wanted, threads: int, memory: TextMemory
 ) -> list[GramLevel]:
-    """The levels of n-grams of 1 to `longest` tokens, those in at least `least` documents.
-
-    Of what is known of each position of the corpus, `limit` bytes stay in memory.
-    """
-    levels = [token_level(blocks, tokens, threads)]
-    frequent = np.where(levels[0].documents >= least, levels[0].tokens, -1).astype(np.int32)
-    if longest == 1:
+    """All tokens, then the n-grams of 2 to `wanted.longest` tokens that features may be made of."""
+    levels, fewest = [token_level(blocks, tokens, threads)], Fewest(wanted)
+    if wanted.longest == 1:
         return levels
-    shelf = Shelf(limit)
-    prefixes = [shelf.put(frequent[block.ids]) for block in blocks]
-    positions = Positions(blocks, prefixes, tokens, frequent, reach=1, limit=limit)
-    for reach in range(1, longest):
-        levels.append(longer_level(positions, least, threads))
-        if reach + 1 < longest:
+    fewest.count(1, levels[0].documents, levels[0].occurrences)
+    enough = levels[0].documents >= wanted.least
+    enough &= levels[0].occurrences >= fewest.occurrences
+    frequent = np.where(enough, levels[0].tokens, -1).astype(np.int32)
+    shelf = Shelf(memory.kept)
+    prefixes = [shelf.put(prefixes_of(block, frequent)) for block in blocks]
+    positions = Positions(blocks, prefixes, tokens, frequent, reach=1, limit=memory.kept)
+    for reach in range(1, wanted.longest):
+        levels.append(longer_level(positions, fewest, memory.pairs, threads))
+        if reach + 1 < wanted.longest:
             positions = positions.lengthened(levels[-1])
     return levels
+
+
+def prefixes_of(block: Block, frequent: np.ndarray) -> np.ndarray:
+    """The frequent token at each position, or -1; the block takes no memory afterwards."""
+    prefixes: np.ndarray = frequent[block.ids]
+    forget(block.ids)
+    return prefixes
 
 
 def pair_table(prefixes: np.ndarray, tokens: np.ndarray, ids: np.ndarray) -> HashTable:
@@ -185,22 +204,21 @@ def pair_table(prefixes: np.ndarray, tokens: np.ndarray, ids: np.ndarray) -> Has
     return table
 
 
-def choose(
-    levels: list[GramLevel], shortest: int, least: int, most: int, limit: int | None
-) -> list[np.ndarray]:
+def choose(levels: list[GramLevel], wanted: Wanted) -> list[np.ndarray]:
     """The feature of each n-gram, or -1, by level.
 
-    Chooses n-grams of at least `shortest` tokens in `least` to `most` documents and, if there are
-    over `limit`, those that occur most often in the corpus. Features are numbered by descending
-    document frequency, so that common ones are close together in memory.
+    Of more n-grams than may become features, those that occur most often in the corpus are chosen.
+    Features are numbered by descending document frequency, so that common ones are close together in
+    memory.
     """
     documents = np.concatenate([level.documents for level in levels])
     occurrences = np.concatenate([level.occurrences for level in levels])
     sizes = [level.documents.size for level in levels]
-    long_enough = np.repeat(np.arange(1, len(levels) + 1) >= shortest, sizes)
-    chosen = np.flatnonzero(long_enough & (documents >= least) & (documents <= most))
-    if limit is not None and chosen.size > limit:
-        chosen = chosen[np.argsort(-occurrences[chosen], kind="stable")[:limit]]
+    long_enough = np.repeat(np.arange(1, len(levels) + 1) >= wanted.shortest, sizes)
+    fitting = (documents >= wanted.least) & (documents <= wanted.most)
+    chosen = np.flatnonzero(long_enough & fitting)
+    if wanted.features is not None and chosen.size > wanted.features:
+        chosen = chosen[np.argsort(-occurrences[chosen], kind="stable")[: wanted.features]]
         chosen.sort()
     chosen = chosen[np.argsort(-documents[chosen], kind="stable")]
     feature_of = np.full(documents.size, -1, np.int32)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.hybrid import raw_csr
-from treetop.features.words import corpus
 from treetop.features.words.corpus import Spool, read_corpus
 from treetop.features.words.grams import GramTable, build_table, choose, count_levels
 from treetop.features.words.stacking import joined_blocks, side_by_side, stack
@@ -26,6 +25,7 @@ from treetop.features.words.tokens import (
     check_table,
     tokenize_texts,
 )
+from treetop.features.words.wanted import TextMemory, Wanted
 from treetop.kernels import ngrams as kernel
 from treetop.kernels import text
 from treetop.runtime import parallel
@@ -48,17 +48,13 @@ COLUMNS = {
     "name_ends": Column("int64", ("names",), least=0),
 }
 SMALL_BLOCK = 1 << 16  # characters for which starting threads would take longer than the work
+DEFAULT_MEMORY = TextMemory()
 UNITS = {"word": text.WORDS, "char": text.CHARACTERS}
 
 
 def smooth_idf(documents: np.ndarray, total: int) -> np.ndarray:
     """ln((1 + N) / (1 + df)) + 1, as in scikit-learn: float64."""
     return np.log((1.0 + total) / (1.0 + documents)) + 1.0
-
-
-def as_count(limit: int | float, documents: int) -> float:
-    """A limit of the document frequency as a count; a float is a share of all documents."""
-    return limit if isinstance(limit, int) else limit * documents
 
 
 def reading_of(analyser: Analyser) -> Reading:
@@ -151,14 +147,12 @@ def fit_analyser(
     *,
     documents: int,
     threads: int,
+    memory: TextMemory,
 ) -> tuple[FittedAnalyser, list[sp.csr_matrix]]:
     """Learn the features of one analyzer; also returns the rows of the texts, in blocks on `shelf`."""
-    least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
-    most = int(np.floor(as_count(analyser.max_df, documents)))
-    shortest, longest = analyser.ngrams
-    limit = corpus.SPOOL_BYTES
-    levels = count_levels(spool.blocks, tokens.known, longest, least, threads, limit)
-    chosen = choose(levels, shortest, least, most, analyser.max_features)
+    wanted = Wanted.by(analyser, documents)
+    levels = count_levels(spool.blocks, tokens.known, wanted, threads, memory)
+    chosen = choose(levels, wanted)
     table, new_ids, spelling = build_table(tokens, levels, chosen)
     names = (tokens.name(token) for token in np.flatnonzero(new_ids >= 0).tolist())
     frequencies = np.empty(len(spelling), np.int64)
@@ -246,29 +240,41 @@ class Tfidf:
 
 
 def fit_tfidf(
-    analysers: Iterable[Analyser], texts: Iterable[str], threads: int | None = None
+    analysers: Iterable[Analyser],
+    texts: Iterable[str],
+    threads: int | None = None,
+    memory: TextMemory = DEFAULT_MEMORY,
 ) -> tuple[Tfidf, sp.csr_matrix]:
     """Learn the features of analyzers; also returns the rows of the texts, which are read only once."""
     count = parallel.thread_count(threads)
-    tfidf, blocks = fit_blocks(tuple(analysers), texts, count)
+    tfidf, blocks = fit_blocks(tuple(analysers), texts, count, memory)
     parallel.give_back()
-    return tfidf, joined_blocks(blocks, corpus.SPOOL_BYTES, count)
+    return tfidf, joined_blocks(blocks, memory.kept, count)
 
 
 def fit_blocks(
-    analysers: Sequence[Analyser], texts: Iterable[str], threads: int
+    analysers: Sequence[Analyser], texts: Iterable[str], threads: int, memory: TextMemory
 ) -> tuple[Tfidf, list[list[sp.csr_matrix]]]:
     """`fit_tfidf` with the rows in blocks of documents. Token ids are freed when it returns."""
     tables = [empty_table(analyser) for analyser in analysers]
-    spools, documents = read_corpus(texts, tables, threads)
-    shelf = Shelf(corpus.SPOOL_BYTES)
-    results = [
-        fit_analyser(analyser, table, spool, shelf, documents=documents, threads=threads)
-        for analyser, table, spool in zip(analysers, tables, spools, strict=True)
-    ]
-    tfidf = Tfidf(tuple(fitted for fitted, _ in results))
+    spools, documents = read_corpus(texts, tables, threads, memory.kept)
+    shelf, fitted, rows = Shelf(memory.kept), list[FittedAnalyser](), []
+    for analyser, table in zip(analysers, tables, strict=True):
+        own, blocks = fit_analyser(
+            analyser,
+            table,
+            spools.pop(0),
+            shelf,
+            documents=documents,
+            threads=threads,
+            memory=memory,
+        )
+        fitted.append(own)
+        rows.append(blocks)
+        parallel.give_back()
+    tfidf = Tfidf(tuple(fitted))
     if not tfidf.features:
         raise TreetopError(
             "no feature is left: the texts are empty or min_df and max_df exclude everything"
         )
-    return tfidf, [list(parts) for parts in zip(*(rows for _, rows in results), strict=True)]
+    return tfidf, [list(parts) for parts in zip(*rows, strict=True)]

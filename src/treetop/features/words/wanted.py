@@ -1,0 +1,69 @@
+"""Which n-grams may become features, and how often they must occur at least."""
+
+from __future__ import annotations
+
+import threading
+from typing import NamedTuple
+
+import numpy as np
+
+from treetop.settings.parts import Analyser
+
+
+class TextMemory(NamedTuple):
+    """How much of a corpus is in memory while its features are learned."""
+
+    kept: int = 1 << 30  # bytes of token ids, and of rows of features; the rest is on disk
+    pairs: int = 1 << 25  # positions whose n-grams a thread counts at a time
+
+
+class Wanted(NamedTuple):
+    """Limits of the n-grams that become features."""
+
+    shortest: int  # tokens
+    longest: int
+    least: int  # documents
+    most: int
+    features: int | None  # number of features
+
+    @classmethod
+    def by(cls, analyser: Analyser, documents: int) -> Wanted:
+        """The limits of an analyzer for so many documents."""
+        least = max(1, int(np.ceil(as_count(analyser.min_df, documents))))
+        most = int(np.floor(as_count(analyser.max_df, documents)))
+        return cls(*analyser.ngrams, least, most, analyser.max_features)
+
+
+def as_count(limit: int | float, documents: int) -> float:
+    """A limit of the document frequency as a count; a float is a share of all documents."""
+    return limit if isinstance(limit, int) else limit * documents
+
+
+class Fewest:
+    """The occurrences that an n-gram must have to become a feature, as far as they are known yet.
+
+    Only so many n-grams become features, the most frequent ones. As soon as so many are known, one that
+    occurs less often than all of them is none, nor is it part of one: it can be forgotten.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self.wanted = wanted
+        self._most, self._lock = np.empty(0, np.int64), threading.Lock()
+
+    @property
+    def occurrences(self) -> int:
+        """The least number of occurrences."""
+        features = self.wanted.features
+        return int(self._most[0]) if features is not None and self._most.size == features else 0
+
+    def count(self, length: int, documents: np.ndarray, occurrences: np.ndarray) -> None:
+        """Take n-grams of so many tokens into account, by the documents they are in (int64)."""
+        features = self.wanted.features
+        if features is None or length < self.wanted.shortest:
+            return
+        fitting = (documents >= self.wanted.least) & (documents <= self.wanted.most)
+        with self._lock:
+            most = np.concatenate([self._most, occurrences[fitting]])
+            if most.size >= features:
+                most = np.partition(most, most.size - features)[-features:]  # the least comes first
+            self._most = most
