@@ -39,8 +39,6 @@ from treetop.kernels.signatures import Tuple
 
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
-# Passes in which the other documents adapt when the held-out ones are taken out.
-FOLD_PASSES = 3
 ROWS_BETWEEN_LOOKS = 4096
 # More weights than this do not fit into a core's cache: they are asked for a document ahead, and the
 # document's features, of which a cache line holds 16, a few documents ahead.
@@ -139,11 +137,16 @@ def update(width, *document):
 
 
 @helper
-def one_pass(width, documents, targets, order, settings, weights, beta, scores, delta, cancel):
-    """Visit every document once; returns the largest gradient met."""
+def one_pass(
+    width, documents, targets, order, settings, weights, beta, scores, delta, active_first, cancel
+):
+    """Visit every document once; returns the largest gradient met, and how many documents had steps.
+
+    With `active_first`, these are the first ones of `order` afterwards.
+    """
     columns, bias, loss, tolerance = settings
     largest = np.float32(0.0)
-    many = weights.size > CACHED
+    many, active = weights.size > CACHED, 0
     for at in range(order.size):
         if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
             break
@@ -164,7 +167,10 @@ def one_pass(width, documents, targets, order, settings, weights, beta, scores, 
                 beta[row, lane] += delta[0, lane]
             update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
             largest = max(largest, step)
-    return largest
+            if active_first:
+                order[at], order[active] = order[active], order[at]
+            active += 1
+    return largest, active
 
 
 @helper
@@ -186,12 +192,47 @@ def descend(width, documents, targets, settings, passes, state, order, weights, 
     scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
     for _ in range(passes):
         state = shuffle(order, state)
-        largest = one_pass(
-            width, documents, targets, order, settings, weights, beta, scores, delta, cancel
+        largest, _ = one_pass(
+            width,
+            documents,
+            targets,
+            order,
+            settings,
+            weights,
+            beta,
+            scores,
+            delta,
+            False,
+            cancel,
         )
         if largest < tolerance or cancel[0]:
             break
     return state
+
+
+@maker
+def adapt(width, documents, targets, settings, passes, state, order, weights, beta, cancel):
+    """Like `descend` from weights that are almost right: later passes visit only those with steps."""
+    tolerance = settings[3]
+    scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
+    active = order.size
+    for _ in range(passes):
+        state = shuffle(order[:active], state)
+        largest, active = one_pass(
+            width,
+            documents,
+            targets,
+            order[:active],
+            settings,
+            weights,
+            beta,
+            scores,
+            delta,
+            True,
+            cancel,
+        )
+        if largest < tolerance or cancel[0]:
+            break
 
 
 @maker
@@ -237,7 +278,7 @@ def train_without(
     forgotten = order_of(documents.rows, held, 1)
     forget(width, documents, settings, forgotten, fold_weights[0], beta, delta)
     others = order_of(documents.rows, held, 0)
-    descend(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
+    adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 
 
 @maker
@@ -363,7 +404,7 @@ def train_cluster(
                 documents,
                 targets,
                 settings,
-                min(passes, FOLD_PASSES),
+                passes,
                 state,
                 held,
                 weights[block],

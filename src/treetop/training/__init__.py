@@ -16,7 +16,8 @@ if TYPE_CHECKING:
         selected,
     )
     from treetop.training.failures import with_fallback
-    from treetop.training.forest import train_forest
+    from treetop.training.folds import KeptTexts, held_out
+    from treetop.training.forest import train_forest, train_forests
     from treetop.training.inputs import (
         check_count,
         check_rows,
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     )
     from treetop.training.learned import learned_model
     from treetop.training.memory import report_peak
+    from treetop.training.out_of_fold import fold_marks, with_confidence
     from treetop.training.run import check_run
     from treetop.training.stages import Training
     from treetop.training.text_features import fit_text_features
 
 __all__ = [
+    "KeptTexts",
     "Training",
     "TrainingDocuments",
     "check_count",
@@ -38,6 +41,8 @@ __all__ = [
     "check_run",
     "counted_rows",
     "fit_text_features",
+    "fold_marks",
+    "held_out",
     "learned_model",
     "read_documents",
     "read_feature_names",
@@ -46,15 +51,19 @@ __all__ = [
     "report_peak",
     "selected",
     "train_forest",
+    "train_forests",
+    "with_confidence",
     "with_fallback",
 ]
 _MODULES = {
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
-    "forest": ("train_forest",),
+    "folds": ("KeptTexts", "held_out"),
+    "forest": ("train_forest", "train_forests"),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),
+    "out_of_fold": ("fold_marks", "with_confidence"),
     "run": ("check_run",),
     "stages": ("Training",),
     "text_features": ("fit_text_features",),
