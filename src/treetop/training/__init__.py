@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     )
     from treetop.training.learned import learned_model
     from treetop.training.memory import report_peak
-    from treetop.training.out_of_fold import fold_marks, with_confidence
+    from treetop.training.out_of_fold import fold_marks, with_confidence, with_confidence_on
     from treetop.training.run import check_run
     from treetop.training.stages import Training
     from treetop.training.text_features import fit_text_features
@@ -53,6 +53,7 @@ __all__ = [
     "train_forest",
     "train_forests",
     "with_confidence",
+    "with_confidence_on",
     "with_fallback",
 ]
 _MODULES = {
@@ -63,7 +64,7 @@ _MODULES = {
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),
-    "out_of_fold": ("fold_marks", "with_confidence"),
+    "out_of_fold": ("fold_marks", "with_confidence", "with_confidence_on"),
     "run": ("check_run",),
     "stages": ("Training",),
     "text_features": ("fit_text_features",),

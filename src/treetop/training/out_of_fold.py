@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.given import parts_of
+from treetop.features.given import parts_of, with_features
 from treetop.labels.alignment import align
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -18,6 +18,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.training.calibrating import FEWEST_DOCUMENTS, Evidence, fit_calibration
 from treetop.training.choosing import fit_thresholds
+from treetop.training.documents import TrainingDocuments
 
 # Labels per document that are looked at; and the numbers of words that copies of texts are cut to, of
 # how many documents each, and how many labels of theirs.
@@ -74,6 +75,16 @@ def with_confidence(
     fold = replace(model, rankers=tuple(of_fold), label_counts=model.label_counts - own_counts)
     evidence = evidence_of(fold, documents, texts, truth, runtime)
     return replace(model, **confidence_parts(evidence, fold.label_counts))
+
+
+def with_confidence_on(model: Model, data: TrainingDocuments, runtime: Runtime) -> Model:
+    """The model with a calibration and thresholds from the validation documents."""
+    runtime.reporter.step("calibration")
+    documents = with_features(data.held_texts, data.held_features)
+    features = model.features(documents, runtime)
+    texts = data.held_texts if data.features is None else None
+    evidence = evidence_of(model, features, texts, data.held_labels, runtime)
+    return replace(model, **confidence_parts(evidence, model.label_counts))
 
 
 def confidence_parts(evidence: Sequence[Evidence], label_counts: np.ndarray) -> dict[str, Any]:
