@@ -74,6 +74,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_transformer.py
 	$(BIN)/python benchmarks/render_studies.py
 	$(BIN)/python benchmarks/render_side_by_side.py
+	$(BIN)/python benchmarks/render_scale.py
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python benchmarks/render_reliability.py

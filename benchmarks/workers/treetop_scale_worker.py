@@ -67,9 +67,21 @@ def matrix(folder, options):
         cpu_seconds=clock.cpu_seconds,
         stages=stages.seconds,
         tree=[str(ranker.tree) for ranker in model.rankers_],
+        counts=[counts_of(ranker.weights) for ranker in model.rankers_],
         loaded_mb=loaded_mb,
         peak_mb=trained_mb,
     )
+
+
+def counts_of(weights):
+    """What the size of the weights on disk follows from."""
+    return {
+        "features": weights.features,
+        "rows": len(weights.rows),
+        "cells": weights.cells.size,
+        "nodes": weights.biases.size,
+        "clusters": weights.child_ptr.size - 1,
+    }
 
 
 def texts(folder, options):

@@ -132,7 +132,7 @@ def test_a_signal_stops_soon_and_leaves_nothing(tmp_path, numpy_docs, start_proc
         stderr=subprocess.PIPE,
     )
     with child.stderr as log:
-        until(log, b"text features")  # the solver has begun
+        until(log, b"text features: ")  # the solver has begun
         time.sleep(1)
         assert child.poll() is None
         child.send_signal(number)

@@ -1,5 +1,7 @@
 """What the commands compute, without a process of their own."""
 
+import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,6 +10,7 @@ import scipy.sparse as sp
 
 from treetop import XRLinear
 from treetop.cli.evaluate import evaluate_split
+from treetop.cli.main import run_command
 from treetop.data import Split
 
 
@@ -46,3 +49,21 @@ def test_a_threshold_counts_all_labels_that_reach_it():
     lowest = min(score for _, score in model.predict(texts[:1], 40)[0])
     result = evaluate_split(model, Split(texts, labels), None, threshold=lowest / 2)
     assert result[f"micro_f1>={lowest / 2:g}"] == 1.0
+
+
+def test_training_is_estimated_before_it_starts(tmp_path, capsys):
+    """On more than a thousand documents; --quiet says nothing, and --json has the figures."""
+    colours = ["red", "green", "blue", "yellow"]
+    texts = [f"{colours[n % 4]} word{n % 97} word{n % 89}" for n in range(1200)]
+    (tmp_path / "train.txt").write_text("\n".join(texts))
+    (tmp_path / "train.labels").write_text("\n".join(colours[n % 4] for n in range(1200)))
+    command = ["train", str(tmp_path), "--set", "trees=1", "-o"]
+    assert run_command([*command, str(tmp_path / "model")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    (estimate,) = [line for line in lines if "estimate on" in line]
+    assert re.search(r": [\d.]+ s.* \(text features [\d.]+ s, rankers [\d.]+ s", estimate)
+    assert lines.index(estimate) < next(n for n, line in enumerate(lines) if "text features: " in line)
+    assert run_command([*command, str(tmp_path / "other"), "-q", "--json"]) == 0
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    assert json.loads(printed.out)["estimate"]["memory"] > 10**7

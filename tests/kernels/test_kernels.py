@@ -20,8 +20,15 @@ def multiply_add(table, row, scalar, out):
 
 
 @njit
-def add_splat(table, scalar, out):
-    lanes.store(out, 0, lanes.add(lanes.lanes_at(table, 0, 4), lanes.splat(scalar, 4)))
+def calculate(table, scalar, out, largest):
+    first, second = lanes.lanes_at(table, 0, 4), lanes.lanes_at(table, 1, 4)
+    lanes.store(out, 0, first + lanes.splat(scalar, 4))
+    lanes.store(out, 1, first - second)
+    lanes.store(out, 2, first * second)
+    lanes.store(out, 3, first / second)
+    lanes.store(out, 4, max(first, second))
+    lanes.store(out, 5, min(first, second))
+    largest[0] = lanes.largest_lane(first)
 
 
 def test_lanes_are_vectors(rng):
@@ -29,8 +36,16 @@ def test_lanes_are_vectors(rng):
     expected = out[0] + table[2] * np.float32(1.5)
     multiply_add(table, 2, np.float32(1.5), out)
     np.testing.assert_allclose(out[0], expected, rtol=1e-6)
-    add_splat(table, np.float32(2), out)
-    np.testing.assert_allclose(out[0, :4], table[0, :4] + 2, rtol=1e-6)
+
+
+def test_lanes_calculate_as_numbers_do(rng):
+    table, out = rng.random((2, 4)).astype(np.float32) - np.float32(0.5), np.empty((6, 4), np.float32)
+    largest, (a, b) = np.empty(1, np.float32), table
+    calculate(table, np.float32(2), out, largest)
+    assert out.tolist() == [
+        row.tolist() for row in (a + 2, a - b, a * b, a / b, np.maximum(a, b), np.minimum(a, b))
+    ]
+    assert largest[0] == a.max()
 
 
 @njit
@@ -108,4 +123,4 @@ def test_every_kernel_compiles():
     for kernel in kernels:
         kernel.compile()
     names = {kernel.function.__qualname__ for kernel in kernels}
-    assert len(names) == 38 == len(kernels)
+    assert len(names) == 41 == len(kernels)

@@ -46,6 +46,22 @@ def test_what_two_processes_compiled_a_third_one_loads(tmp_path):
     assert "numba" not in modules  # only compiling needs it, and importing it takes long
 
 
+TRAINING_IN_A_NEW_PROCESS = """
+import sys
+from treetop import XRLinear
+XRLinear().fit(["red apple pie", "blue boat"] * 9, [["a"], ["b"]] * 9)
+print("numba" in sys.modules)
+"""
+
+
+def test_training_with_compiled_kernels_does_not_import_numba():
+    """It did in the solver, which returned arrays: numba finds out how to make one of them."""
+    XRLinear().fit(["red apple pie", "blue boat"] * 9, [["a"], ["b"]] * 9)
+    command = [sys.executable, "-c", TRAINING_IN_A_NEW_PROCESS]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
 def test_a_kernel_is_stale_when_any_source_has_changed(fresh, monkeypatch):
     fresh[0].compile()
     assert Kernel(fresh[0].function, fresh[0].signature, None).on_disk

@@ -173,13 +173,14 @@ def evaluate_split(
     report: Reporter | None = None,
     threshold: float | None = None,
     runtime: Runtime | None = None,
+    depth: int = 0,
     **options: Any,
 ) -> Evaluation:
     """Every metric of an estimator on a split; labels unknown to it count as missed.
 
-    With `threshold`, as many labels are predicted as reach it.
+    At least `depth` labels are predicted per document; with `threshold`, as many as reach it.
     """
-    labels, depth = split.named_labels(names), max(k)
+    labels, depth = split.named_labels(names), max(*k, depth)
     if split.excluded is not None:
         depth += int(np.diff(split.excluded.indptr).max(initial=0))
     scores = predict_in_chunks(estimator, split, depth, report, runtime)
@@ -210,9 +211,14 @@ def predict_in_chunks(
     k: int,
     report: Reporter | None,
     runtime: Runtime | None = None,
+    calibrated: bool = False,
 ) -> sp.csr_matrix:
-    """Scores N x L of the documents of a split, with one step of progress per chunk."""
+    """Scores N x L of the documents of a split, with one step of progress per chunk.
+
+    If `calibrated`, probabilities.
+    """
     documents: Any = split.documents
+    predict = estimator.predict_proba if calibrated else estimator.predict_scores
     on_cluster = runtime is not None and runtime.cluster is not None
     size = max(len(split), 1) if on_cluster else CHUNK_DOCUMENTS
     starts = range(0, max(len(split), 1), size)
@@ -220,7 +226,7 @@ def predict_in_chunks(
     chunks = []
     for start in starts:
         chunk = documents[start : start + size]
-        chunks.append(estimator.predict_scores(chunk, k, runtime=runtime))
+        chunks.append(predict(chunk, k, runtime=runtime))
         advance()
     return chunks[0] if len(chunks) == 1 else sp.csr_matrix(sp.vstack(chunks, "csr"))
 

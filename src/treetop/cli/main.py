@@ -23,6 +23,7 @@ from treetop.cli.options import (
     EvaluateOptions,
     ExplainOptions,
     PredictOptions,
+    ReportOptions,
     TrainOptions,
 )
 from treetop.cli.running import run_app
@@ -153,6 +154,21 @@ def calibrate_command(options: CalibrateOptions, console: Console | None = None)
     from treetop.cli.calibration import calibrate_model
 
     calibrate_model(options, console)
+
+
+@command(
+    app,
+    "report",
+    USE,
+    "treetop report mymodel mydata\ntreetop report mymodel other --data mydata -o both.html",
+)
+@options_from(ReportOptions)
+def report_command(options: ReportOptions, console: Console | None = None) -> None:
+    """Write an HTML report: metrics, confidence, worst labels and documents, tree, training."""
+    import_scipy()
+    from treetop.cli.reporting import report_models
+
+    report_models(options, console)
 
 
 @command(

@@ -264,6 +264,37 @@ class CompareOptions(ReadOptions):
 
 
 @dataclass(frozen=True)
+class ReportOptions(ReadOptions):
+    """Options of `treetop report`."""
+
+    paths: tuple[Path, ...] = documented(
+        MISSING,
+        "Model folders, and data with labels to evaluate them on; without data, a report tells what is "
+        "known of the models.",
+        flags=(),
+        metavar="MODEL... [DATA]",
+    )
+    data: Path | None = documented(
+        None, "Data with labels, instead of the last argument.", metavar="DATA"
+    )
+    output: Path = documented(
+        Path("report.html"), "HTML file to write.", flags=("-o", "--output"), metavar="FILE"
+    )
+    split: str | None = documented(
+        None, "Split of the data to evaluate on; test by default, or the only one."
+    )
+    propensity: str = documented(
+        "auto", "As for `treetop evaluate`.", metavar="auto|default|wikipedia|amazon|NAME"
+    )
+    allow_training_data: bool = documented(
+        False, "Evaluate on documents that the models were trained on too."
+    )
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
 class InspectOptions(ReadOptions):
     """Options of `treetop data inspect`."""
 

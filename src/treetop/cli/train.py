@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
+from treetop.cli.advice import advise
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
@@ -23,9 +24,11 @@ from treetop.estimators import KINDS, Ensemble, XRLinear, XRTransformer
 from treetop.evaluation.result import Evaluation
 from treetop.features.encoders.sources import find_encoder
 from treetop.model import layout as store
+from treetop.model.training_record import TrainingRecord
 from treetop.runtime import Runtime
 from treetop.runtime.extras import EXTRAS, check_installed
 from treetop.runtime.files import reserving
+from treetop.runtime.memory import peak_memory
 from treetop.runtime.processes import joined_by_torchrun
 from treetop.runtime.progress import Reporter, TimedReporter, duration, reporter
 from treetop.runtime.temporary import temporary_folder
@@ -95,7 +98,9 @@ def train_reserved(
         with console.progress() as report:
             for encoder in encoders:  # a wrong name is reported before any data is read
                 find_encoder(encoder, report.note)
-            summary = train_members(options, kind, members, combine, report)
+            advises = options.json or not console.quiet
+            summary = train_members(options, kind, members, combine, report, advises)
+        TrainingRecord(report.seconds, peak_memory()).write(options.output)
     except TreetopError:
         discard_unstarted(new_runs)
         raise
@@ -113,6 +118,7 @@ def train_members(
     members: list[Settings],
     combine: str,
     report: TimedReporter,
+    advises: bool = True,
 ) -> Settings:
     """Read the data, train and save; return a summary for the user."""
     dataset = read_all(options.data, options, report)
@@ -120,6 +126,7 @@ def train_members(
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     note_features(split, kind, report)
+    estimate = advise(options, kind, members, dataset, report) if advises else None
     started = time.perf_counter()
 
     def train(part: Dataset, held_out: bool = False) -> XRLinear | XRTransformer | Ensemble:
@@ -153,6 +160,7 @@ def train_members(
         "seconds": round(time.perf_counter() - started, 3),
         "run": str(run_folder(options.output, 0).parent) if kind == TRANSFORMER else None,
         "test": test is not None and test.has_labels,
+        **({} if estimate is None else {"estimate": estimate}),
         **({} if metrics is None else {"held_out": metrics}),
     }
 

@@ -11,6 +11,7 @@ from treetop.errors import TreetopError
 from treetop.evaluation.bootstrap import (
     CONFIDENCE,
     SAMPLES,
+    centered,
     check_bootstrap,
     intervals_of,
     p_value,
@@ -166,16 +167,17 @@ def comparison_of(
         raise TreetopError("the results are of different documents: evaluate both on the same ones")
     keys = [key for key in main_metrics(results[0]) if key in results[1]]
     drawn_a, drawn_b = (resampled_metrics(one, keys, samples, seed) for one in (a, b))
-    differences = {key: drawn_b[key] - drawn_a[key] for key in keys}
-    intervals = intervals_of(differences, confidence)
+    drawn = {key: drawn_b[key] - drawn_a[key] for key in keys}
+    differences = {key: results[1][key] - results[0][key] for key in keys}
+    intervals = intervals_of(drawn, differences, confidence)
     metrics = {
         key: {
             "a": results[0][key],
             "b": results[1][key],
-            "difference": results[1][key] - results[0][key],
+            "difference": differences[key],
             "low": intervals[key].low,
             "high": intervals[key].high,
-            "p": p_value(differences[key]),
+            "p": p_value(centered(drawn[key], differences[key])),
         }
         for key in keys
     }

@@ -99,7 +99,7 @@ class Evaluation(dict[str, Any]):
                 raise TreetopError(f"there is no metric {key!r} in this result: it has {known}")
         drawn = resampled_metrics(self._details().context, keys, samples, seed)
         values = {key: self[key] for key in keys}
-        return Intervals(intervals_of(drawn, confidence), values, confidence)
+        return Intervals(intervals_of(drawn, values, confidence), values, confidence)
 
     def with_documents(self, documents: Any, model: ExplainsLabels) -> Evaluation:
         """Return the same result, which knows the documents and the model it was computed from."""

@@ -57,16 +57,15 @@ def gather(indptr, indices, data, rows, numbers, features, out_ptr, out_indices,
 
 
 @maker
-def gathered(indptr, indices, data, rows, numbers):
+def gathered(indptr, indices, data, rows, numbers, features):
     """Bring `rows` together: see `gather`. Returns how many features there are, and the copies."""
     size = 0
     for at in range(rows.size):
         size += indptr[rows[at] + 1] - indptr[rows[at]]
-    features = empty(min(size, numbers.size), np.int32)
     own_ptr = full(rows.size + 1, 0, np.int64)
     own_indices, own_data = empty(size, np.int32), empty(size, np.float32)
     columns = gather(indptr, indices, data, rows, numbers, features, own_ptr, own_indices, own_data)
-    return columns, features, own_ptr, own_indices, own_data
+    return columns, own_ptr, own_indices, own_data
 
 
 @helper

@@ -32,10 +32,8 @@ from treetop.kernels import (
 from treetop.kernels.arrays import empty, full
 from treetop.kernels.bisection import next_random
 from treetop.kernels.clusters import ClusterDocuments, gathered, targets_of
-from treetop.kernels.lanes import WIDTHS, add, fma, lanes_at, prefetch, splat, store
-from treetop.kernels.losses import dual_step
-from treetop.kernels.pruning import prune
-from treetop.kernels.signatures import Tuple
+from treetop.kernels.lanes import WIDTHS, fma, lanes_at, prefetch, splat, store
+from treetop.kernels.losses import LOGISTIC, SQUARED_HINGE, hinge_step, logistic_step
 
 # A document whose step is below this share of the tolerance is left as it is.
 NEGLIGIBLE = 0.1
@@ -74,7 +72,7 @@ def score_lanes(like, weights, indices, data, start, end, dense, dense_row, colu
         second = fma(lanes_at(weights, columns + column, like), dense[dense_row, column], second)
         column += 1
     first = fma(lanes_at(weights, columns + dense.shape[1], like), bias, first)
-    store(out, 0, add(add(first, second), add(third, fourth)))
+    store(out, 0, (first + second) + (third + fourth))
 
 
 @helper
@@ -137,6 +135,16 @@ def update(width, *document):
 
 
 @helper
+def step_of_hinge(width, *document):
+    """Call `hinge_step` with vectors of this width."""
+    if width == 16:
+        return hinge_step(SIXTEEN, *document)
+    if width == 8:
+        return hinge_step(EIGHT, *document)
+    return hinge_step(FOUR, *document)
+
+
+@helper
 def one_pass(
     width, documents, targets, order, settings, weights, beta, scores, delta, active_first, cancel
 ):
@@ -159,9 +167,14 @@ def one_pass(
         score(width, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = documents.norms[document] + bias * bias
         slot, weight = targets.slots[row], documents.weights[document]
-        step = dual_step(
-            loss, scores, beta, row, targets.signs, targets.costs, slot, weight, norm, delta
-        )
+        signs, costs = targets.signs, targets.costs
+        if loss == LOGISTIC:
+            step = logistic_step(scores, beta, row, signs, costs, slot, weight, norm, delta)
+        else:
+            squared = loss == SQUARED_HINGE
+            step = step_of_hinge(
+                width, squared, scores, beta, row, signs, costs, slot, weight, norm, delta
+            )
         if step > NEGLIGIBLE * tolerance:
             for lane in range(width):
                 beta[row, lane] += delta[0, lane]
@@ -183,27 +196,20 @@ def shuffle(order, state):
 
 
 @maker
-def descend(width, documents, targets, settings, passes, state, order, weights, beta, cancel):
-    """Passes over the documents of `order`, shuffled, until no label's step is above the tolerance.
+def descend(width, documents, targets, settings, passes, state, weights, beta, cancel):
+    """Passes over the documents in random order until no label's step is above the tolerance.
 
     Returns the next state of the random numbers.
     """
-    tolerance = settings[3]
+    rows, tolerance = documents.rows, settings[3]
     scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
+    order = empty(rows.size, np.int64)
+    for at in range(rows.size):
+        order[at] = at
     for _ in range(passes):
         state = shuffle(order, state)
         largest, _ = one_pass(
-            width,
-            documents,
-            targets,
-            order,
-            settings,
-            weights,
-            beta,
-            scores,
-            delta,
-            False,
-            cancel,
+            width, documents, targets, order, settings, weights, beta, scores, delta, False, cancel
         )
         if largest < tolerance or cancel[0]:
             break
@@ -281,22 +287,8 @@ def train_without(
     adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 
 
-@maker
-def dense_and_bias(weights, columns, dense_columns, children, bias):
-    """Weights of the dense half (columns x children) and the biases, from blocks of labels."""
-    width = weights.shape[2]
-    dense_out = empty((dense_columns, children), np.float32)
-    bias_out = empty(children, np.float32)
-    for child in range(children):
-        block, lane = child // width, child % width
-        bias_out[child] = bias * weights[block, columns + dense_columns, lane]
-        for column in range(dense_columns):
-            dense_out[column, child] = weights[block, columns + column, lane]
-    return dense_out, bias_out
-
-
 @kernel(
-    Tuple((array(i4), array(i8), array(i4), array(f4), array(f4, 2), array(f4)) * 2)(
+    i8(
         i8,
         *hybrid,
         const(f4),
@@ -312,9 +304,8 @@ def dense_and_bias(weights, columns, dense_columns, children, bias):
         i8,
         f8,
         i8,
-        f8,
-        i8,
         const(u1),
+        array(i4),
         array(i4),
         array(i4),
         array(f4),
@@ -342,11 +333,10 @@ def train_cluster(
     passes,
     tolerance,
     seed,
-    threshold,
-    most,
     held,
     numbers,
     row_of,
+    features,
     room,
     cancel,
 ):
@@ -354,49 +344,44 @@ def train_cluster(
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
     their features anew, worthwhile when they are few of all documents. `weights_of` are the
-    documents' weights. `held` marks those that are held out with a 1; it is empty if none are. `room`
-    has room for all weights before pruning, twice if documents are held out.
+    documents' weights. `held` marks those that are held out with a 1; it is empty if none are.
 
-    Returns the kept weights sorted by feature (features, where each ends, children counted from
-    `first_child`, values), dense weights and biases; and the same trained without the held-out ones.
+    Returns how many sparse features the documents have, and fills in `features`, which these are, and
+    the beginning of `room`: blocks of `width` labels, for each the weights of these features, of the
+    dense half and of the bias, for all labels of the block. If documents are held out, the same follows
+    as it is without them.
     """
     for at in range(rows.size):
         row_of[rows[at]] = at
     if copy:
-        columns, features, own_ptr, own_indices, own_data = gathered(
-            indptr, indices, data, rows, numbers
+        columns, own_ptr, own_indices, own_data = gathered(
+            indptr, indices, data, rows, numbers, features
         )
     else:
         columns = numbers.size
-        features = empty(columns, np.int32)
         for feature in range(columns):
             features[feature] = feature
         own_ptr, own_indices, own_data = indptr, indices, data
 
     documents = ClusterDocuments(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
     settings = (columns, bias, loss, tolerance)
-    dense_columns = dense.shape[1]
-    children = last_child - first_child
-    blocks = (children + width - 1) // width
-    rank = columns + dense_columns + 1
+    blocks = (last_child - first_child + width - 1) // width
+    rank = columns + dense.shape[1] + 1
     size, folds = blocks * rank * width, blocks if held.size else 0
     weights = room[:size].reshape((blocks, rank, width))
     fold_weights = room[size : size + folds * rank * width].reshape((folds, rank, width))
     for at in range(weights.size):
         room[at] = 0.0
-    order = empty(rows.size, np.int64)
     for block in range(blocks):
-        for at in range(order.size):
-            order[at] = at
         first = first_child + block * width
         own = (first, min(first + width, last_child))
         targets = targets_of(
             own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
-        state = np.uint64(seed + first)
         beta = full((rows.size, width), 0.0, np.float32)
+        state = np.uint64(seed + first)
         state = descend(
-            width, documents, targets, settings, passes, state, order, weights[block], beta, cancel
+            width, documents, targets, settings, passes, state, weights[block], beta, cancel
         )
         if folds:
             train_without(
@@ -412,22 +397,4 @@ def train_cluster(
                 fold_weights[block : block + 1],
                 cancel,
             )
-
-    own = dense_and_bias(weights, columns, dense_columns, children, bias)
-    fold_own = dense_and_bias(fold_weights, columns, dense_columns, children if folds else 0, bias)
-    kept = prune(weights, columns, features, threshold, most)
-    fold_kept = prune(fold_weights, columns, features, threshold, most)
-    return (
-        kept[0],
-        kept[1],
-        kept[2],
-        kept[3],
-        own[0],
-        own[1],
-        fold_kept[0],
-        fold_kept[1],
-        fold_kept[2],
-        fold_kept[3],
-        fold_own[0],
-        fold_own[1],
-    )
+    return columns

@@ -4,13 +4,16 @@ Lanes are vectors of 4, 8 or 16 float32 that live in registers.
 Numba keeps a small array in memory, so a loop that adds into it stores and loads at every step.
 A value of the types below is an LLVM ``<n x float>``: one register with AVX-512, two with AVX2,
 four with NEON, chosen by LLVM for the machine at hand. The labels of one cluster sit side by side
-in such a vector, and one feature of a document then serves all of them at once.
+in such a vector, and one feature of a document then serves all of them at once. Vectors of one width
+can be added, subtracted, multiplied and divided, and have a `max` and `min`, lane by lane.
 """
+
+import operator
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, models, register_model
+from numba.extending import intrinsic, lower_builtin, models, register_model, type_callable
 from numba.np.arrayobj import populate_array
 
 ALIGNMENT = 64  # bytes: a line of the processor's cache
@@ -146,13 +149,36 @@ def fma(typingctx, a, scalar, c):  # type: ignore[no-untyped-def]
 
 
 @intrinsic
-def add(typingctx, a, b):  # type: ignore[no-untyped-def]
-    """Sum of two vectors."""
+def largest_lane(typingctx, a):  # type: ignore[no-untyped-def]
+    """The largest float of a vector."""
 
     def emit(context, builder, signature, args):  # type: ignore[no-untyped-def]
-        return builder.fadd(args[0], args[1])
+        width = signature.args[0].width
+        kind = ir.FunctionType(ir.FloatType(), [ir.VectorType(ir.FloatType(), width)])
+        name = f"llvm.vector.reduce.fmax.v{width}f32"
+        return builder.call(cgutils.get_or_insert_function(builder.module, kind, name), args)
 
-    return a(a, a), emit
+    return types.float32(a), emit
+
+
+def _define(operation, emit):  # type: ignore[no-untyped-def]
+    """Let kernels apply an operation of Python to two vectors of one width."""
+
+    @type_callable(operation)  # type: ignore[misc]
+    def type_of_operation(context):  # type: ignore[no-untyped-def]
+        return lambda a, b: a if isinstance(a, LanesType) and a == b else None
+
+    @lower_builtin(operation, LanesType, LanesType)  # type: ignore[misc]
+    def lower(context, builder, signature, args):  # type: ignore[no-untyped-def]
+        return emit(builder, *args)
+
+
+_define(operator.add, lambda builder, a, b: builder.fadd(a, b))
+_define(operator.sub, lambda builder, a, b: builder.fsub(a, b))
+_define(operator.mul, lambda builder, a, b: builder.fmul(a, b))
+_define(operator.truediv, lambda builder, a, b: builder.fdiv(a, b))
+_define(max, lambda builder, a, b: builder.select(builder.fcmp_ordered(">", b, a), b, a))
+_define(min, lambda builder, a, b: builder.select(builder.fcmp_ordered("<", b, a), b, a))
 
 
 @intrinsic

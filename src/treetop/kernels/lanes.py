@@ -1,6 +1,7 @@
 """Vectors of 4, 8 or 16 float32 that live in registers: names for kernels to use.
 
 They stand for the functions of the same names in `intrinsics`, which numba needs only to compile.
+Kernels calculate with vectors of one width as with numbers: ``+ - * /``, ``max`` and ``min``.
 """
 
 from treetop.kernels.helpers import Intrinsic
@@ -13,7 +14,7 @@ lanes_of_words = Intrinsic("lanes_of_words")
 store = Intrinsic("store")
 splat = Intrinsic("splat")
 fma = Intrinsic("fma")
-add = Intrinsic("add")
+largest_lane = Intrinsic("largest_lane")
 prefetch = Intrinsic("prefetch")
 
 

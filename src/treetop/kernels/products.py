@@ -4,7 +4,6 @@ import numpy as np
 
 from treetop.kernels import helper
 from treetop.kernels.lanes import (
-    add,
     float_of,
     fma,
     lanes_at,
@@ -148,7 +147,7 @@ def dense_products(dense, row, weights, at, count, raw, target):
         column += ONE + ONE
     if column < last:
         even = fma(lanes_at(weights, at, WIDTH), dense[row, column], even)
-    return add(even, odd)
+    return even + odd
 
 
 @helper

@@ -1,33 +1,45 @@
-"""Which weights are kept: those of largest magnitude."""
+"""Which weights of a cluster are kept: those of largest magnitude.
+
+Weights are as `descent` leaves them, blocks x features x lanes, with the dense half behind.
+"""
 
 import numpy as np
 
-from treetop.kernels import helper, maker
-from treetop.kernels.arrays import empty, full
+from treetop.kernels import array, const, f4, f8, helper, i4, i8, kernel, void
+from treetop.kernels.arrays import empty
+from treetop.kernels.signatures import Tuple
 from treetop.kernels.sparse import nth_largest
 
 
-@maker
-def bounds(weights, columns, threshold, most):
-    """For each label the magnitude a weight must exceed to be kept."""
-    limits = full((weights.shape[0], weights.shape[2]), threshold, np.float32)
-    if 0 < most < columns:
-        column = empty(columns, np.float32)
-        for block in range(weights.shape[0]):
-            for lane in range(weights.shape[2]):
-                for feature in range(columns):
-                    column[feature] = abs(weights[block, feature, lane])
-                bound = nth_largest(column, columns, most)
-                limits[block, lane] = max(limits[block, lane], bound)
-    return limits
-
-
 @helper
-def count_kept(weights, limits, counts):
-    """Number of weights kept for each feature; returns of how many features, and their sum."""
+def raise_limits(weights, columns, most, column, limits):
+    """Let each label keep at most so many weights; `column` has room for those of one label."""
+    for block in range(weights.shape[0]):
+        for lane in range(weights.shape[2]):
+            for feature in range(columns):
+                column[feature] = abs(weights[block, feature, lane])
+            bound = nth_largest(column, columns, most)
+            limits[block, lane] = max(limits[block, lane], bound)
+
+
+@kernel(Tuple((i8, i8))(const(f4, 3), f8, i8, array(f4, 2), array(i8)))
+def count_kept(weights, threshold, most, limits, counts):
+    """Count the kept weights of each sparse feature; returns of how many features, and their sum.
+
+    `limits` becomes what the magnitude of a label's weights must exceed: at least `threshold`, and with
+    `most` above 0 as much as lets so many of them stay.
+    """
+    columns = counts.size
+    for block in range(weights.shape[0]):
+        for lane in range(weights.shape[2]):
+            limits[block, lane] = threshold
+    if 0 < most < columns:
+        raise_limits(weights, columns, most, empty(columns, np.float32), limits)
+    for feature in range(columns):
+        counts[feature] = 0
     rows = total = 0
     for block in range(weights.shape[0]):
-        for feature in range(counts.size):
+        for feature in range(columns):
             kept = 0
             for lane in range(weights.shape[2]):
                 kept += abs(weights[block, feature, lane]) > limits[block, lane]
@@ -38,7 +50,18 @@ def count_kept(weights, limits, counts):
     return rows, total
 
 
-@helper
+@kernel(
+    void(
+        const(f4, 3),
+        const(f4, 2),
+        const(i8),
+        const(i4),
+        array(i4),
+        array(i8),
+        array(i4),
+        array(f4),
+    )
+)
 def copy_kept(weights, limits, counts, features, out_features, out_ends, children, values):
     """Write the kept weights feature by feature."""
     place = 0
@@ -56,15 +79,3 @@ def copy_kept(weights, limits, counts, features, out_features, out_ends, childre
         out_features[row] = features[feature]
         out_ends[row] = place
         row += 1
-
-
-@maker
-def prune(weights, columns, features, threshold, most):
-    """The weights of largest magnitude, sorted by feature."""
-    limits = bounds(weights, columns, threshold, most)
-    counts = full(columns, 0, np.int64)
-    rows, total = count_kept(weights, limits, counts)
-    out_features, out_ends = empty(rows, np.int32), empty(rows, np.int64)
-    children, values = empty(total, np.int32), empty(total, np.float32)
-    copy_kept(weights, limits, counts, features, out_features, out_ends, children, values)
-    return out_features, out_ends, children, values

@@ -45,9 +45,9 @@ class Array:
 
 @dataclass(frozen=True)
 class Tuple:
-    """Several results."""
+    """Several results. They are numbers: to return an array, numba would have to be imported."""
 
-    items: tuple[Scalar | Array, ...]
+    items: tuple[Scalar, ...]
 
     def __call__(self, *arguments: Argument) -> Signature:
         """The signature of a kernel that returns this."""

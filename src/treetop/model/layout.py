@@ -18,8 +18,9 @@ from treetop.runtime.temporary import whole_name
 VERSION = 3
 CONFIG = "config.json"
 CARD = "README.md"
+RECORD = "training.json"
 # Files that config.json does not list.
-UNLISTED = (CONFIG, CARD)
+UNLISTED = (CONFIG, CARD, RECORD)
 # Checksums are verified by default up to this total size; beyond it only with verify=True.
 VERIFY_BYTES = 256 << 20
 

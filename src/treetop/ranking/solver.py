@@ -14,6 +14,7 @@ from treetop.features.hybrid import Features
 from treetop.kernels import descent, losses
 from treetop.kernels.lanes import WIDTHS, width_for
 from treetop.labels.relevance import positive_weights
+from treetop.ranking.pruning import largest_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
 from treetop.runtime.anywhere import run_anywhere
@@ -125,6 +126,11 @@ class LevelProblem(NamedTuple):
     seed: int
     held: np.ndarray  # uint8, 1 for documents that are held out; empty if none are
 
+    @property
+    def models(self) -> int:
+        """How many models are trained: a second one without the held-out documents."""
+        return 2 if self.held.size else 1
+
     def most_weights(self, task: Task, rows: np.ndarray) -> int:
         """An upper limit of the weights of a task before pruning, with lanes that have no child."""
         columns = self.X.widths[0]
@@ -132,15 +138,15 @@ class LevelProblem(NamedTuple):
             pointers = self.X.sparse.indptr
             columns = min(columns, int((pointers[rows + 1] - pointers[rows]).sum()))
         blocks = -(-(task.last_child - task.first_child) // task.width)
-        models = 2 if self.held.size else 1
-        return models * blocks * task.width * (columns + self.X.widths[1] + 1)
+        return self.models * blocks * task.width * (columns + self.X.widths[1] + 1)
 
     def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> Solved:
         """Train the children of the task."""
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
         rows = self.members.indices[start:end].astype(np.int64)
         settings = self.settings
-        weights = descent.train_cluster(
+        room = scratch.room(self.most_weights(task, rows))
+        columns = descent.train_cluster(
             task.width,
             *self.X.arrays,
             self.norms,
@@ -158,17 +164,19 @@ class LevelProblem(NamedTuple):
             settings.passes,
             settings.tolerance,
             self.seed,
-            settings.prune_below,
-            settings.max_weights or 0,
             self.held,
             scratch.numbers,
             scratch.row_of,
-            scratch.room(self.most_weights(task, rows)),
+            scratch.features,
+            room,
             cancel,
         )
-        count = len(ClusterWeights._fields)
-        own, fold = ClusterWeights(*weights[:count]), ClusterWeights(*weights[count:])
-        return (own, fold) if self.held.size else (own,)
+        children, inputs = task.last_child - task.first_child, columns + self.X.widths[1] + 1
+        blocks = -(-children // task.width)
+        shape = (self.models, blocks, inputs, task.width)
+        both = room[: self.models * blocks * inputs * task.width].reshape(shape)
+        features = scratch.features[:columns]
+        return tuple(largest_weights(weights, features, children, settings) for weights in both)
 
 
 class Scratch(threading.local):
@@ -178,6 +186,7 @@ class Scratch(threading.local):
         self.X = X
         self.numbers = np.full(X.sparse.shape[1], -1, np.int32)
         self.row_of = np.zeros(X.rows, np.int32)
+        self.features = np.empty(X.sparse.shape[1], np.int32)
         self._room = np.empty(0, np.float32)
 
     def room(self, size: int) -> np.ndarray:

@@ -6,7 +6,7 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from treetop.errors import TreetopError
@@ -14,6 +14,7 @@ from treetop.runtime.cancelling import Cancel, CancelledError, current
 
 UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 STATUS = Path("/proc/self/status")
+MACHINE, CONTAINER = Path("/proc/meminfo"), Path("/sys/fs/cgroup/memory.max")
 SECONDS_BETWEEN_LOOKS = 0.02
 ADVICE = "raise memory, or train with fewer threads or features (max_features, ngrams=word:1)"
 
@@ -48,10 +49,19 @@ def peak_memory() -> int:
     return peak if sys.platform == "darwin" else 1024 * peak
 
 
-def status_bytes(name: str) -> int:
-    """A size that Linux states about this process; 0 on other systems."""
+def available_memory(used: int) -> int:
+    """The most bytes this process could have, which has `used` now; 0 where that is not known."""
+    free = status_bytes("MemAvailable", MACHINE)
+    limits = [used + free] if free else []
+    with suppress(OSError, ValueError):  # no container, or one without a limit
+        limits.append(int(CONTAINER.read_text("ascii")))
+    return min(limits, default=0)
+
+
+def status_bytes(name: str, file: Path | None = None) -> int:
+    """A size that Linux states in a file about this process or the machine; 0 on other systems."""
     try:
-        lines = STATUS.read_text("ascii").splitlines()
+        lines = (file or STATUS).read_text("ascii").splitlines()
     except OSError:
         return 0
     return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)

@@ -7,30 +7,33 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.words.corpus import BLOCK_BYTES_PER_THREAD
 from treetop.features.words.tfidf import Tfidf, fit_tfidf
-from treetop.features.words.wanted import TextMemory
+from treetop.features.words.wanted import (
+    FEWEST_PAIRS,
+    OF_PAIR,
+    OF_TOKEN_AND_THREAD,
+    TextMemory,
+)
 from treetop.runtime import Runtime
 from treetop.runtime.memory import memory_in_use, size_text
 from treetop.settings.parts import Analyser
 
 SAMPLED_TEXTS = 2000
 WORD = re.compile(r"\w+")
-# Bytes per character of the texts that are read at a time, per distinct token (and thread), per feature
-# while n-grams are chosen, and per position whose n-grams are counted: what tables and arrays take at
-# most, counted in the code.
-OF_CHARACTER, OF_TOKEN, OF_TOKEN_AND_THREAD, OF_FEATURE, OF_PAIR = 24, 200, 52, 250, 32
-FEWEST_PAIRS, LEAST_KEPT = 1 << 20, 16 << 20
-# Token ids and rows of features, of each of which so much is kept, share the memory with other things.
-SHARE_KEPT, SHARE_OF_PAIRS = 1 / 6, 1 / 3
+# Bytes per character of the texts that are read at a time, per distinct token, and per feature while
+# n-grams are chosen: what tables and arrays take at most, counted in the code.
+OF_CHARACTER, OF_TOKEN, OF_FEATURE = 24, 200, 250
+LEAST_KEPT = 16 << 20
+# Of the free memory: token ids and rows of features, of each of which so much is kept.
+SHARE_KEPT = 1 / 6
 
 
 class TextNeeds(NamedTuple):
-    """Bytes that text features take besides what is kept of the corpus and the pairs of a thread."""
+    """Bytes that text features take besides what is kept of the corpus."""
 
     fixed: int
     per_thread: int
@@ -41,7 +44,7 @@ class TextNeeds(NamedTuple):
 
     def least(self, threads: int) -> int:
         """What they take with as little as possible of the corpus in memory."""
-        return self.with_threads(threads) + 2 * LEAST_KEPT + threads * OF_PAIR * FEWEST_PAIRS
+        return self.with_threads(threads) + 2 * LEAST_KEPT
 
 
 def fit_text_features(
@@ -62,7 +65,7 @@ def text_plan(
     limit, loaded, threads = runtime.memory_bytes, memory_in_use(), runtime.thread_count
     if limit is None:
         return runtime.threads, TextMemory()
-    tokens = distinct_words(texts) if isinstance(texts, Sequence) else 0
+    tokens = sampled_words(texts) if isinstance(texts, Sequence) else 0
     needs, room = text_needs(analysers, tokens), limit - loaded
     if needs.least(1) > room:
         raise TreetopError(
@@ -74,37 +77,30 @@ def text_plan(
         threads -= 1
     if threads < runtime.thread_count:
         runtime.reporter.note(f"{threads} of {runtime.thread_count} threads are used to save memory")
-    rest, most = room - needs.with_threads(threads), TextMemory()
-    kept = max(LEAST_KEPT, min(most.kept, int(SHARE_KEPT * rest)))
-    pairs = min(most.pairs, int(SHARE_OF_PAIRS * rest) // (threads * OF_PAIR))
-    return threads, TextMemory(kept, max(FEWEST_PAIRS, pairs))
+    kept = int(SHARE_KEPT * (room - needs.with_threads(threads)))
+    most = TextMemory()
+    return threads, TextMemory(max(LEAST_KEPT, min(most.kept, kept)), most.pairs, limit)
 
 
 def text_needs(analysers: Sequence[Analyser], tokens: int) -> TextNeeds:
-    """Estimate what analyzers take of texts with so many distinct words."""
-    words = [analyser for analyser in analysers if analyser.unit == "word"]
-    features = sum(analyser.max_features or tokens for analyser in analysers)
-    per_thread = OF_CHARACTER * BLOCK_BYTES_PER_THREAD + OF_TOKEN_AND_THREAD * tokens * bool(words)
-    return TextNeeds(OF_TOKEN * tokens * len(words) + OF_FEATURE * features, per_thread)
+    """Estimate what analyzers take of texts with at least so many distinct words."""
+    words = sum(analyser.unit == "word" for analyser in analysers)
+    n_grams = any(analyser.ngrams[1] > 1 for analyser in analysers)
+    features = sum(min(analyser.max_features or tokens, tokens) for analyser in analysers)
+    per_thread = OF_CHARACTER * BLOCK_BYTES_PER_THREAD + OF_TOKEN_AND_THREAD * tokens
+    per_thread += OF_PAIR * FEWEST_PAIRS * n_grams
+    return TextNeeds(OF_TOKEN * tokens * words + OF_FEATURE * features, per_thread)
 
 
-def distinct_words(texts: Sequence[Any]) -> int:
-    """Estimate the number of distinct words by Heaps' law: it is a power of the number of documents.
+def sampled_words(texts: Sequence[Any]) -> int:
+    """The number of distinct words in a sample of the texts.
 
-    The power is the growth from half of a sample to all of it. Vocabularies grow ever more slowly, so
-    this is rather too many.
+    It is less than that of all texts, which only the first pass over them tells: what n-grams take is
+    planned again when it is over.
     """
     step = max(1, len(texts) // SAMPLED_TEXTS)
-    sample = [text for text in texts[::step] if isinstance(text, str)]
-    known: set[str] = set()
-    sizes = []
-    for text in sample:
-        known.update(WORD.findall(text.lower()))
-        sizes.append(len(known))
-    if not known:
-        return 0
-    growth = np.log2(max(1.0, sizes[-1] / max(1, sizes[(len(sizes) - 1) // 2])))
-    return int(sizes[-1] * (len(texts) / len(sample)) ** min(1.0, growth))
+    sample = (text for text in texts[::step] if isinstance(text, str))
+    return len({word for text in sample for word in WORD.findall(text.lower())})
 
 
 def fitting_features(analysers: Sequence[Analyser], tokens: int, room: int) -> str:

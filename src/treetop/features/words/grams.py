@@ -184,7 +184,8 @@ def count_levels(
     prefixes = [shelf.put(prefixes_of(block, frequent)) for block in blocks]
     positions = Positions(blocks, prefixes, tokens, frequent, reach=1, limit=memory.kept)
     for reach in range(1, wanted.longest):
-        levels.append(longer_level(positions, fewest, memory.pairs, threads))
+        pairs = memory.pairs_with(tokens, threads)
+        levels.append(longer_level(positions, fewest, pairs, threads))
         if reach + 1 < wanted.longest:
             positions = positions.lengthened(levels[-1])
     return levels

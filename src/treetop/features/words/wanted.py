@@ -7,7 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treetop.errors import TreetopError
+from treetop.runtime.memory import memory_in_use, size_text
 from treetop.settings.parts import Analyser
+
+# Bytes per position whose n-grams are counted, and per distinct token and thread that counts.
+OF_PAIR, OF_TOKEN_AND_THREAD = 32, 52
+FEWEST_PAIRS = 1 << 20
+# Of the free memory; the rest is for what is not counted.
+SHARE_OF_ROOM = 3 / 4
 
 
 class TextMemory(NamedTuple):
@@ -15,6 +23,24 @@ class TextMemory(NamedTuple):
 
     kept: int = 1 << 30  # bytes of token ids, and of rows of features; the rest is on disk
     pairs: int = 1 << 25  # positions whose n-grams a thread counts at a time
+    limit: int | None = None  # bytes of this process
+
+    def pairs_with(self, tokens: int, threads: int) -> int:
+        """How many positions a thread counts at a time, now that the distinct tokens are known.
+
+        Raise if the limit leaves no room.
+        """
+        if self.limit is None:
+            return self.pairs
+        taken = memory_in_use() + self.kept + threads * OF_TOKEN_AND_THREAD * tokens
+        room = int(SHARE_OF_ROOM * (self.limit - taken)) // (threads * OF_PAIR)
+        if room < FEWEST_PAIRS:
+            least = taken + threads * OF_PAIR * FEWEST_PAIRS
+            raise TreetopError(
+                f"n-grams of {tokens:,} distinct words take about {size_text(least)}, but memory is "
+                f"{size_text(self.limit)}: set ngrams=word:1, or raise memory"
+            )
+        return min(self.pairs, room)
 
 
 class Wanted(NamedTuple):

@@ -18,12 +18,14 @@ from treetop.runtime.parallel import torch_threads
 from treetop.runtime.progress import Reporter
 from treetop.runtime.team import Team
 from treetop.training.finetune.bootstrap import bootstrap_solution, new_head
+from treetop.training.finetune.fitting import EncoderShape, documents_that_fit
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.level import LevelStart, learn_level
 from treetop.training.finetune.matcher import Beams, predict_beams
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.problem import TuningProblem
 from treetop.training.finetune.runlog import NoLog, RunLog
+from treetop.training.finetune.sharing import DOCUMENTS_PER_PART
 from treetop.training.finetune.state import cpu_state, from_arrays
 
 # Work that is shared besides the levels: to embed the training documents.
@@ -47,8 +49,9 @@ def fine_tune(
     this one is the leader, train each level together.
     """
     team = team or Team()
+    most = most_documents(encoder, problem, team)
     shared = FineTuning.share(encoder, problem, team)
-    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team)
+    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team, most)
     learner = LevelLearner(learning, problem, log, shared)
     beams: Beams | None = None
     vectors = np.zeros((0, encoder.width), np.float32)
@@ -65,6 +68,20 @@ def fine_tune(
     team.share(None)
     learning.finish()
     return FineTuned(vectors, label_weights(problem, level))
+
+
+def most_documents(encoder: Encoder, problem: TuningProblem, team: Team) -> int:
+    """How many documents are computed at once on a CPU, within the memory of the runtime.
+
+    With several processes, which all have to divide a batch in the same way, it is the default.
+    """
+    device = pick_device(problem.runtime.device)
+    if device.type != "cpu" or team.size > 1 or team.cluster is not None:
+        return DOCUMENTS_PER_PART
+    train, nodes = problem.train, problem.tree.sizes[problem.levels - 1]
+    longest = int(train.tokens.lengths.max(initial=1))
+    shape = EncoderShape.of(encoder)
+    return documents_that_fit(shape, longest, train.tokens.rows, nodes, problem.runtime)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from treetop.training.finetune.batches import DeviceBatch
 from treetop.training.finetune.embedding import embed_together
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.optimizer import MasterWeights
+from treetop.training.finetune.sharing import DOCUMENTS_PER_PART
 
 
 class LearningEncoder:
@@ -24,9 +25,15 @@ class LearningEncoder:
     """
 
     def __init__(
-        self, encoder: Encoder, tokens: Ragged, runtime: Runtime, team: Team | None = None
+        self,
+        encoder: Encoder,
+        tokens: Ragged,
+        runtime: Runtime,
+        team: Team | None = None,
+        most_documents: int = DOCUMENTS_PER_PART,
     ) -> None:
-        self.team = team or Team()
+        """On a CPU, `most_documents` are computed at once."""
+        self.team, self.most_documents = team or Team(), most_documents
         self.encoder, self.width, self.max_length = encoder, encoder.width, encoder.max_length
         self.device = next(encoder.parameters()).device
         freeze_unused(encoder)

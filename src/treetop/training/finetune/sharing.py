@@ -30,9 +30,9 @@ class BatchPart(NamedTuple):
     factor: float = 1.0  # of the gradients
 
 
-def part_size_of(device: torch.device, batch: int, team: Team) -> int:
-    """Return the number of documents of a part."""
-    return min(batch, DOCUMENTS_PER_PART) if device.type == "cpu" else -(-batch // team.size)
+def part_size_of(device: torch.device, batch: int, team: Team, most: int = DOCUMENTS_PER_PART) -> int:
+    """Return the number of documents of a part, at most `most` on a CPU."""
+    return min(batch, most) if device.type == "cpu" else -(-batch // team.size)
 
 
 def batch_parts(rows: np.ndarray, size: int, seed: int = 0) -> list[BatchPart]:

@@ -42,7 +42,7 @@ class TrainingStep:
         encoder = objective.encoder
         self.objective, self.optimizer, self.note = objective, optimizer, note
         self.team, self.adds_in_order = encoder.team, encoder.adds_in_order
-        self.part_size = part_size_of(encoder.device, batch_size, encoder.team)
+        self.part_size = part_size_of(encoder.device, batch_size, encoder.team, encoder.most_documents)
         self.recorder: Recorder | None = None
         if encoder.records_steps:
             self.recorder = Recorder(partial(step_without_waiting, objective, optimizer))

@@ -1,0 +1,57 @@
+"""What ``treetop train`` estimates and warns of before the work."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treetop.cli.members import Settings
+from treetop.cli.options import TrainOptions
+from treetop.data import Dataset
+from treetop.kernels import common_kernels
+from treetop.kernels.warming import warm_up
+from treetop.runtime.progress import Reporter
+from treetop.settings.making import PARAMETERS
+from treetop.training import read_labels
+from treetop.training.advice.advising import Estimate, estimate_training
+from treetop.training.advice.sample import sampled_rows
+
+
+def advise(
+    options: TrainOptions, kind: str, members: list[Settings], dataset: Dataset, report: Reporter
+) -> dict[str, Any] | None:
+    """Note the estimate of each member, and a warning if memory will not do; return the estimates.
+
+    None where nothing is estimated: for few documents, precomputed features, or several machines.
+    """
+    split = dataset.split("train")
+    if split.texts is None or split.X is not None or options.cluster or options.processes > 1:
+        return None
+    if not sampled_rows(split.texts).size:
+        return None
+    names = None if split.labels is not None else dataset.label_names
+    Y, _ = read_labels(split.given_labels, names)
+    estimates = []
+    for settings in members:
+        parameters = PARAMETERS[kind]
+        runtime = parameters.runtime(settings).changed(reporter=report)
+        warm_up(common_kernels(), runtime.threads, report)
+        report.step("estimate")
+        estimate, warning = estimate_training(split.texts, Y, parameters.settings(settings), runtime)
+        assert estimate is not None
+        report.note(estimate.line())
+        if warning is not None:
+            report.note(warning)
+        estimates.append(estimate)
+    return summed_up(estimates, 1 if options.hold_out is None else 2)
+
+
+def summed_up(estimates: list[Estimate], times: int) -> dict[str, Any]:
+    """All estimates as one; each member is trained so many times, one after the other."""
+    if len(estimates) == 1 and times == 1:
+        return estimates[0].as_json()
+    return {
+        "seconds": round(times * sum(estimate.seconds for estimate in estimates), 2),
+        "memory": max(estimate.memory for estimate in estimates),
+        "disk": sum(estimate.disk for estimate in estimates),
+        "members": [estimate.as_json() for estimate in estimates],
+    }

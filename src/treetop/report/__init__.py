@@ -1,0 +1,1 @@
+"""Reports about models: one self-contained HTML file, without scripts."""

@@ -1,0 +1,1 @@
+"""Estimates of time, memory and disk before the work."""
