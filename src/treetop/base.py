@@ -71,7 +71,7 @@ class FittedMixin(SavingMixin):
         k : int, default=5
             Number of labels per document. With a `precision` or the name of a threshold, it is the
             maximum, by default a number that almost no document exceeds.
-        threshold : float or {'micro-F1', 'macro-F1', 'macro-F1 per label'}, optional
+        threshold : float or {'micro-F1', 'macro-F1', 'macro-F1-per-label'}, optional
             Minimum score of a label: of the best `k` labels, those that reach it are predicted. A
             document may have none. A name stands for the minimum probability with the best F1 on
             held-out documents.

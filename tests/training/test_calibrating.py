@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import treetop
 from treetop.errors import TreetopError
 from treetop.model.seen import Watched, hashes_of
-from treetop.training.calibrating import Evidence, fit_calibration
+from treetop.training.calibrating import OutOfFold, fit_calibration
 from treetop.training.choosing import fit_thresholds
 from treetop.training.folds import MOST, KeptTexts, held_out
 from treetop.training.out_of_fold import first_words
@@ -27,7 +27,7 @@ def made_up(rng, documents):
     found = sp.csr_matrix((scores.ravel(), labels.ravel(), pointers), shape=shape)
     truth = sp.csr_matrix((true.ravel().astype(float), labels.ravel(), pointers), shape=shape)
     truth.eliminate_zeros()
-    return Evidence(found, lengths, truth), chances.ravel()
+    return OutOfFold(found, lengths, truth), chances.ravel()
 
 
 def test_the_probabilities_are_those_the_labels_were_drawn_with(rng):
@@ -53,7 +53,7 @@ def test_few_scores_get_a_logistic_curve(rng):
 def test_too_few_documents_are_not_calibrated_on(rng):
     evidence, _ = made_up(rng, 20)
     assert fit_calibration([evidence], np.full(LABELS, 10)) is None
-    nothing = Evidence(*made_up(rng, 50)[0][:2], sp.csr_matrix((50, LABELS)))
+    nothing = OutOfFold(*made_up(rng, 50)[0][:2], sp.csr_matrix((50, LABELS)))
     assert fit_calibration([nothing], np.full(LABELS, 10)) is None
 
 
@@ -124,7 +124,7 @@ def test_labels_are_chosen_by_precision_and_by_named_thresholds(corpus, trained)
         pairs = [(n in true, p) for row, true in zip(chosen, labels[400:]) for n, p in row]
         assert np.mean([right for right, _ in pairs]) > 0.75
         assert max(map(len, chosen)) <= 2
-    per_label = trained.predict(texts[400:], threshold="macro-F1 per label")
+    per_label = trained.predict(texts[400:], threshold="macro-F1-per-label")
     assert np.mean([len(row) for row in per_label]) == pytest.approx(2, abs=0.6)
     with pytest.raises(TreetopError, match="threshold is 'F2': give a number, or one of 'micro-F1'"):
         trained.predict(texts[400:], threshold="F2")

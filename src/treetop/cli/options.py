@@ -134,7 +134,7 @@ class PredictOptions(ReadOptions):
     choose: str | None = documented(
         None,
         "Choose the labels with the best F1 on held-out documents.",
-        choices=("micro-F1", "macro-F1", "macro-F1 per label"),
+        choices=("micro-F1", "macro-F1", "macro-F1-per-label"),
     )
     output: Path | None = documented(
         None, "File to write to instead of standard output.", flags=("-o", "--output"), metavar="FILE"

@@ -253,7 +253,7 @@ def order_of(rows, held, kind):
 
 
 @helper
-def forget(width, documents, settings, order, weights, beta, delta):
+def take_out(width, documents, settings, order, weights, beta, delta):
     """Take documents out of the weights and the dual variables."""
     columns, bias = settings[0], settings[1]
     for at in range(order.size):
@@ -282,7 +282,7 @@ def train_without(
             fold_weights[0, feature, lane] = weights[feature, lane]
     delta = full((1, width), 0.0, np.float32)
     forgotten = order_of(documents.rows, held, 1)
-    forget(width, documents, settings, forgotten, fold_weights[0], beta, delta)
+    take_out(width, documents, settings, forgotten, fold_weights[0], beta, delta)
     others = order_of(documents.rows, held, 0)
     adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 

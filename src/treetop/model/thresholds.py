@@ -12,7 +12,7 @@ from treetop.errors import TreetopError
 from treetop.runtime.arrays import Arrays
 from treetop.runtime.checking import Column, check_arrays
 
-MICRO, MACRO, PER_LABEL = "micro-F1", "macro-F1", "macro-F1 per label"
+MICRO, MACRO, PER_LABEL = "micro-F1", "macro-F1", "macro-F1-per-label"
 NAMES = (MICRO, MACRO, PER_LABEL)
 # A threshold that no probability reaches.
 UNREACHABLE = 2.0

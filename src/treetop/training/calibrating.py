@@ -26,7 +26,7 @@ PRIOR_PAIRS = 4.0
 ITERATIONS = 150
 
 
-class Evidence(NamedTuple):
+class OutOfFold(NamedTuple):
     """Scores of documents that the model was not trained on, and what is true of them."""
 
     scores: sp.csr_matrix  # (N, L), best first in each row
@@ -38,7 +38,7 @@ class Evidence(NamedTuple):
         return np.isin(positions_of(self.scores), positions_of(self.truth)).astype(np.float64)
 
 
-class Pairs(NamedTuple):
+class ScoredPairs(NamedTuple):
     """Documents and labels that were scored for them, flat."""
 
     score: np.ndarray
@@ -49,14 +49,14 @@ class Pairs(NamedTuple):
     hit: np.ndarray  # 1 if the label is true, else 0
 
     @classmethod
-    def of(cls, evidence: Sequence[Evidence], label_counts: np.ndarray) -> Pairs:
+    def of(cls, evidence: Sequence[OutOfFold], label_counts: np.ndarray) -> ScoredPairs:
         """All pairs of the evidence; `label_counts` are those of the model that gave the scores."""
         columns = [columns_of_pairs(part, label_counts) for part in evidence]
         return cls(*(np.concatenate(parts) for parts in zip(*columns, strict=True)))
 
 
-def columns_of_pairs(evidence: Evidence, label_counts: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The fields of `Pairs` for one part of the evidence."""
+def columns_of_pairs(evidence: OutOfFold, label_counts: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The fields of `ScoredPairs` for one part of the evidence."""
     scores = evidence.scores
     sizes = np.diff(scores.indptr)
     starts = np.repeat(scores.indptr[:-1], sizes)
@@ -80,7 +80,7 @@ class Knots(NamedTuple):
     margins: np.ndarray
 
 
-class Table(NamedTuple):
+class PlacedPairs(NamedTuple):
     """Where the pairs lie in a table: each between two rows and two columns."""
 
     rows: int
@@ -88,12 +88,12 @@ class Table(NamedTuple):
     design: sp.csr_matrix  # float64, pairs x entries
 
 
-def fit_calibration(evidence: Sequence[Evidence], label_counts: np.ndarray) -> Calibration | None:
+def fit_calibration(evidence: Sequence[OutOfFold], label_counts: np.ndarray) -> Calibration | None:
     """Fit a calibration.
 
     Parameters
     ----------
-    evidence : sequence of Evidence
+    evidence : sequence of OutOfFold
         The documents first; then perhaps the same documents cut short.
     label_counts : int64 array of shape (L,)
         Training documents per label, of the model that gave the scores.
@@ -103,14 +103,14 @@ def fit_calibration(evidence: Sequence[Evidence], label_counts: np.ndarray) -> C
     Calibration or None
         None if there are too few documents, or only true or only false labels.
     """
-    pairs = Pairs.of(evidence, label_counts)
+    pairs = ScoredPairs.of(evidence, label_counts)
     documents = np.count_nonzero(np.diff(evidence[0].scores.indptr))
     if documents < FEWEST_DOCUMENTS or not 0 < pairs.hit.sum() < pairs.hit.size:
         return None
     few = pairs.hit.size < FEW_PAIRS
     knots = few_knots(pairs) if few else all_knots(pairs)
     ranks = 1 if few else RANKS
-    designs = tables_of(pairs, knots, ranks)
+    designs = placed_in_tables(pairs, knots, ranks)
     tables = fitted_tables(designs, pairs.hit)
     logits = sum(table.design @ values.ravel() for table, values in zip(designs, tables, strict=True))
     steps = sigmoid_steps(logits) if few else isotonic_steps(logits, pairs.hit)
@@ -118,33 +118,33 @@ def fit_calibration(evidence: Sequence[Evidence], label_counts: np.ndarray) -> C
     return Calibration(*knots, by_length, by_count, by_rank, by_margin, *steps)
 
 
-def all_knots(pairs: Pairs) -> Knots:
+def all_knots(pairs: ScoredPairs) -> Knots:
     """Knots of scores, lengths, counts and margins where the pairs are, half of them by true labels."""
     true = pairs.hit > 0
     shares = np.linspace(0, 1, SCORES // 2 + 1)
-    scores = distinct(np.quantile(pairs.score, shares), np.quantile(pairs.score[true], shares))
+    scores = distinct_knots(np.quantile(pairs.score, shares), np.quantile(pairs.score[true], shares))
     few = np.linspace(0, 1, KNOTS)
-    lengths = distinct(np.quantile(pairs.length[pairs.rank == 0], few))
-    counts = distinct(np.quantile(pairs.frequency[true], few), [pairs.frequency.min()])
+    lengths = distinct_knots(np.quantile(pairs.length[pairs.rank == 0], few))
+    counts = distinct_knots(np.quantile(pairs.frequency[true], few), [pairs.frequency.min()])
     last = float(scores.size - 1)
-    margins = distinct([0.0, *(step for step in (1.0, 2.0, 4.0, 8.0) if step < last), last])
+    margins = distinct_knots([0.0, *(step for step in (1.0, 2.0, 4.0, 8.0) if step < last), last])
     return Knots(scores, lengths, counts, margins)
 
 
-def few_knots(pairs: Pairs) -> Knots:
+def few_knots(pairs: ScoredPairs) -> Knots:
     """Knots with which the tables are a straight line."""
     nothing = np.zeros(1)
-    return Knots(distinct([pairs.score.min(), pairs.score.max()]), nothing, nothing, nothing)
+    return Knots(distinct_knots([pairs.score.min(), pairs.score.max()]), nothing, nothing, nothing)
 
 
-def distinct(*values: Sequence[float] | np.ndarray) -> np.ndarray:
+def distinct_knots(*values: Sequence[float] | np.ndarray) -> np.ndarray:
     """All values, ascending, without those that are almost equal to the one before."""
     ascending = np.unique(np.concatenate([np.asarray(part, np.float64) for part in values]))
     apart = np.diff(ascending, prepend=-np.inf) > 1e-9 * np.abs(ascending).max(initial=1e-9)
     return np.asarray(ascending[apart])
 
 
-def tables_of(pairs: Pairs, knots: Knots, ranks: int) -> list[Table]:
+def placed_in_tables(pairs: ScoredPairs, knots: Knots, ranks: int) -> list[PlacedPairs]:
     """Where the pairs lie in the tables by length, count, rank and margin."""
     places = place_of_values(knots.scores, pairs.score)
     margins = place_of_values(knots.scores, pairs.best) - places
@@ -155,7 +155,7 @@ def tables_of(pairs: Pairs, knots: Knots, ranks: int) -> list[Table]:
         (place_of_values(knots.margins, margins), knots.margins.size),
     )
     return [
-        Table(knots.scores.size, size, between(places, knots.scores.size, place, size))
+        PlacedPairs(knots.scores.size, size, between(places, knots.scores.size, place, size))
         for place, size in columns
     ]
 
@@ -178,7 +178,7 @@ def between(row: np.ndarray, rows: int, column: np.ndarray, columns: int) -> sp.
     return sp.csr_matrix(cells, shape=(row.size, rows * columns))
 
 
-def fitted_tables(tables: list[Table], hit: np.ndarray) -> list[np.ndarray]:
+def fitted_tables(tables: list[PlacedPairs], hit: np.ndarray) -> list[np.ndarray]:
     """The most probable tables: logistic loss, smooth, not falling along the score.
 
     What is optimized is each table's first row and the increments of the others, which are at least 0.

@@ -16,7 +16,7 @@ from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
-from treetop.training.calibrating import FEWEST_DOCUMENTS, Evidence, fit_calibration
+from treetop.training.calibrating import FEWEST_DOCUMENTS, OutOfFold, fit_calibration
 from treetop.training.choosing import fit_thresholds
 from treetop.training.documents import TrainingDocuments
 
@@ -87,7 +87,7 @@ def with_confidence_on(model: Model, data: TrainingDocuments, runtime: Runtime) 
     return replace(model, **confidence_parts(evidence, model.label_counts))
 
 
-def confidence_parts(evidence: Sequence[Evidence], label_counts: np.ndarray) -> dict[str, Any]:
+def confidence_parts(evidence: Sequence[OutOfFold], label_counts: np.ndarray) -> dict[str, Any]:
     """The parts of a model that are fitted to the evidence, by name; none if it is too little."""
     calibration = fit_calibration(evidence, label_counts)
     if calibration is None:
@@ -104,10 +104,10 @@ def evidence_of(
     texts: Sequence[str] | None,
     truth: sp.csr_matrix,
     runtime: Runtime,
-) -> list[Evidence]:
+) -> list[OutOfFold]:
     """Scores of documents, and of the first words of some; `texts` are cut, if there are any."""
     scores = model.scores_from(features, LISTED, runtime)
-    evidence = [Evidence(scores, model.lengths(features), truth)]
+    evidence = [OutOfFold(scores, model.lengths(features), truth)]
     for words in CUTS if texts is not None else ():
         assert texts is not None
         rows = [row for row, text in enumerate(texts) if first_words(text, words) != text]
@@ -115,7 +115,7 @@ def evidence_of(
         if rows:
             own = model.features([first_words(texts[row], words) for row in rows], runtime)
             scores = model.scores_from(own, CUT_LISTED, runtime)
-            evidence.append(Evidence(scores, model.lengths(own), truth[np.array(rows)]))
+            evidence.append(OutOfFold(scores, model.lengths(own), truth[np.array(rows)]))
     return evidence
 
 
