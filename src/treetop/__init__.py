@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from treetop.evaluation.scorer import scorer
     from treetop.features.hybrid import Features
     from treetop.runtime import Runtime
+    from treetop.tuning.tuning import Tuned, tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Features",
     "Runtime",
     "TreetopError",
+    "Tuned",
     "XRLinear",
     "XRTransformer",
     "__version__",
@@ -44,6 +46,7 @@ __all__ = [
     "metrics",
     "presets",
     "scorer",
+    "tune",
 ]
 
 _HOMES = {
@@ -58,7 +61,9 @@ _HOMES = {
     "from_pretrained": "treetop.estimators",
     "load": "treetop.estimators",
     "presets": "treetop.estimators",
+    "Tuned": "treetop.tuning.tuning",
     "scorer": "treetop.evaluation.scorer",
+    "tune": "treetop.tuning.tuning",
 }
 
 

@@ -101,6 +101,13 @@ def test_intervals_lie_around_the_metric():
     assert high - low == pytest.approx(width)
 
 
+def test_intervals_of_fractions_are_fractions():
+    right = np.r_[np.zeros(1), np.ones(60)]
+    Y = sp.csr_matrix(np.stack([right, 1 - right], axis=1))
+    low, high = metrics.evaluate(Y, np.tile([0.9, 0.1], (61, 1)), 1).intervals(["P@1"])["P@1"]
+    assert (low < 60 / 61, high) == (True, 1.0)
+
+
 def test_p_is_the_share_of_samples_beyond_zero():
     assert p_value(np.ones(999)) == pytest.approx(0.002)
     assert p_value(np.zeros(999)) == 1.0

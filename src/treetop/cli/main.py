@@ -25,6 +25,7 @@ from treetop.cli.options import (
     PredictOptions,
     ReportOptions,
     TrainOptions,
+    TuneOptions,
 )
 from treetop.cli.running import run_app
 from treetop.cli.typer_options import options_from
@@ -92,6 +93,22 @@ def train_command(options: TrainOptions, console: Console | None = None) -> None
     from treetop.cli.train import train_model
 
     train_model(options, console or Console())
+
+
+@command(
+    app,
+    "tune",
+    START,
+    "treetop tune mydata -o mypreset.json --time 30m\n"
+    "treetop tune mydata -o mypreset.json --time 2h --jobs 4",
+)
+@options_from(TuneOptions)
+def tune_command(options: TuneOptions, console: Console | None = None) -> None:
+    """Search settings that suit DATA; never returns any that are worse than the defaults there."""
+    import_scipy()
+    from treetop.cli.tune import tune_settings
+
+    tune_settings(options, console or Console())
 
 
 @command(

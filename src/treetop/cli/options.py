@@ -11,6 +11,7 @@ from pathlib import Path
 from treetop.cli.usage import JSON_HELP
 from treetop.data.options import ReadOptions
 from treetop.fields import check_fields, documented
+from treetop.settings.notation import parse_time
 
 DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
 MODEL_HELP = "Model folder, as written by `treetop train`."
@@ -102,6 +103,49 @@ class TrainOptions(ReadOptions):
         "preset says, else average.",
         section="Ensemble",
         metavar="average|rank|linear-rank|sigmoid|softmax",
+    )
+    json: bool = documented(False, JSON_HELP)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class TuneOptions(ReadOptions):
+    """Options of `treetop tune`."""
+
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    output: Path = documented(
+        MISSING, "Preset to write, for `train --preset`.", flags=("-o", "--output"), metavar="FILE.json"
+    )
+    time: str = documented(
+        "10m", "Time to search, such as 30m or 2h.", metavar="TIME", parse=parse_time
+    )
+    trials: int | None = documented(None, "Stop after so many trials.", at_least=1)
+    jobs: int = documented(
+        1, "Number of processes that search together; they share the cores.", at_least=1
+    )
+    study: Path | None = documented(
+        None,
+        "SQLite file of the search; an existing one is resumed. By default, the name of the preset "
+        "with .db.",
+        metavar="FILE.db",
+    )
+    model: str = documented(
+        "xr-linear", "Kind of model.", section="Model", choices=("xr-linear", "xr-transformer")
+    )
+    assignments: tuple[str, ...] = documented(
+        (),
+        "Keep a setting at this value instead of searching it.",
+        section="Model",
+        flags=("--set",),
+        metavar="NAME=VALUE",
+    )
+    encoder: str | None = documented(
+        None,
+        "Text encoder of xr-transformer, which stays frozen: minilm, a name on the Hugging Face Hub, "
+        "or a folder.",
+        section="Model",
     )
     json: bool = documented(False, JSON_HELP)
 

@@ -76,12 +76,10 @@ def occurrences(drawn: np.ndarray) -> np.ndarray:
 def centered(drawn: np.ndarray, estimate: float) -> np.ndarray:
     """Samples moved so that their mean is the metric of all documents.
 
-    Half of the documents of rare labels are missing in a sample, so macro-F1 and coverage are lower in
-    samples than in the documents they are drawn from. The spread is what the bootstrap is good for.
+    Many rare labels are missing in a sample, so the mean of macro-F1 or coverage in samples is not that
+    of the documents they are drawn from. The spread is what the bootstrap is good for.
     """
-    moved = drawn - drawn.mean() + estimate
-    low, high = min(drawn.min(), estimate), max(drawn.max(), estimate)
-    return np.asarray(np.clip(moved, low, high))
+    return np.asarray(drawn - drawn.mean() + estimate)
 
 
 def intervals_of(
@@ -93,6 +91,14 @@ def intervals_of(
         key: Interval(*np.quantile(centered(values, estimates[key]), tails).tolist())
         for key, values in drawn.items()
     }
+
+
+def within_bounds(interval: Interval, drawn: np.ndarray) -> Interval:
+    """Keep the interval of a fraction between 0 and 1, if its samples are."""
+    low, high = interval
+    return Interval(
+        max(low, 0.0) if drawn.min() >= 0 else low, min(high, 1.0) if drawn.max() <= 1 else high
+    )
 
 
 def p_value(differences: np.ndarray) -> float:

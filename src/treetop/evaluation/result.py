@@ -15,6 +15,7 @@ from treetop.evaluation.bootstrap import (
     check_bootstrap,
     intervals_of,
     resampled_metrics,
+    within_bounds,
 )
 from treetop.evaluation.details import Details, ExplainsLabels, kept_documents
 from treetop.evaluation.per_document import (
@@ -99,7 +100,11 @@ class Evaluation(dict[str, Any]):
                 raise TreetopError(f"there is no metric {key!r} in this result: it has {known}")
         drawn = resampled_metrics(self._details().context, keys, samples, seed)
         values = {key: self[key] for key in keys}
-        return Intervals(intervals_of(drawn, values, confidence), values, confidence)
+        intervals = {
+            key: within_bounds(interval, drawn[key])
+            for key, interval in intervals_of(drawn, values, confidence).items()
+        }
+        return Intervals(intervals, values, confidence)
 
     def with_documents(self, documents: Any, model: ExplainsLabels) -> Evaluation:
         """Return the same result, which knows the documents and the model it was computed from."""

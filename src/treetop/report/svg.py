@@ -83,7 +83,7 @@ def line(axes: Axes, xs: Sequence[float], ys: Sequence[float], kind: str) -> str
 
 def dot(x: float, y: float, kind: str, label: str) -> str:
     """A point; `label` is shown when the mouse is over it."""
-    return f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="4">{title(label)}</circle>'
+    return f'<circle class="dot {kind}" cx="{x}" cy="{y}" r="3.5">{title(label)}</circle>'
 
 
 def bar(x: float, y: float, width: float, height: float, kind: str, label: str) -> str:

@@ -241,3 +241,14 @@ def parse_assignment(text: str) -> tuple[str, Any]:
         return name.strip(), json.loads(value)
     except ValueError:
         return name.strip(), value
+
+
+UNITS_OF_TIME = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def parse_time(text: str) -> float:
+    """Convert a time such as ``30m`` or ``1.5h`` to seconds."""
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|min|h)\s*", text)
+    if not match or float(match[1]) == 0:
+        raise TreetopError(f"time {text!r} is not understood: write it as 90s, 30m or 1.5h")
+    return float(match[1]) * UNITS_OF_TIME[match[2]]
