@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LABELS = 5
 
 
-class Choice(NamedTuple):
+class AskedLabels(NamedTuple):
     """Which labels are predicted: the best `k`, those of them that reach the threshold."""
 
     k: int
@@ -387,11 +387,11 @@ class FittedMixin(SavingMixin):
         threshold: float | str | None,
         precision: float | None,
         probability: bool,
-    ) -> Choice:
+    ) -> AskedLabels:
         """Which labels `predict` is asked for."""
         if precision is None and not isinstance(threshold, str):
             check_threshold(threshold)
-            return Choice(LABELS if k is None else k, probability, threshold)
+            return AskedLabels(LABELS if k is None else k, probability, threshold)
         thresholds = self._fitted().thresholds
         if thresholds is None:
             raise TreetopError(NOT_CALIBRATED)
@@ -401,7 +401,7 @@ class FittedMixin(SavingMixin):
             least = thresholds.for_precision(precision).threshold
         else:
             raise TreetopError("threshold and precision are alternatives: give one of them")
-        return Choice(thresholds.most_labels if k is None else k, True, least)
+        return AskedLabels(thresholds.most_labels if k is None else k, True, least)
 
     def _predicted(
         self,
