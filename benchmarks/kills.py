@@ -56,9 +56,9 @@ MINE = (
     ".out.csv.part.bak",
 )
 # What differs from run to run: how long steps took.
+TIMED = ("history.jsonl",)
 # Where time and memory went: not a part of the model.
 RECORD = "training.json"
-TIMED = ("history.jsonl",)
 TINY = {
     "max_length": 16,
     "batch": 16,
