@@ -98,6 +98,13 @@ def affordable(
     return np.sort(shuffled[: max(count, FEWEST_DOCUMENTS)]), labels
 
 
+def share_of_training(Y: sp.csr_matrix, lengths: np.ndarray, settings: LinearSettings) -> float:
+    """The counted work of a competition, as a share of that of training on the rules' features."""
+    rows, labels = affordable(Y, lengths, settings)
+    cost = (READ_ALL + TRY_ALL * -(-labels.size // BLOCK)) * int(lengths[rows].sum())
+    return float(cost / (int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))))
+
+
 def training_blocks(Y: sp.csr_matrix, settings: LinearSettings) -> float:
     """Blocks of labels that a document is an example for, in the mean, in one tree."""
     labels = Y.shape[1]
