@@ -78,6 +78,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_annif.py
 	$(BIN)/python benchmarks/render_service.py
 	$(BIN)/python benchmarks/render_reliability.py
+	$(BIN)/python benchmarks/render_defaults.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
 	$(BIN)/python docs/generate_presets.py

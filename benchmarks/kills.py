@@ -57,6 +57,8 @@ MINE = (
 )
 # What differs from run to run: how long steps took.
 TIMED = ("history.jsonl",)
+# Where time and memory went: not a part of the model.
+RECORD = "training.json"
 TINY = {
     "max_length": 16,
     "batch": 16,
@@ -298,6 +300,8 @@ def contents(folder: Path) -> dict[str, str]:
     found = {}
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
+        if RECORD in path.name:
+            continue  # of the machine, written after the model; or a part of it
         if path.is_dir():
             found[name] = "folder"
         elif path.name == "config.json" and "files" in (config := json.loads(path.read_text())):

@@ -13,6 +13,7 @@ from treetop.labels.pifa import pifa
 from treetop.ranking.ranker import Ranker, train_ranker
 from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
+from treetop.runtime.progress import TimedReporter
 from treetop.settings.notation import tree_sizes
 from treetop.settings.parts import Analyser, RankerSettings
 
@@ -59,12 +60,18 @@ def predict(folder, options):
 def default(folder, options):
     """Train on texts with the default settings, as `treetop train` does, and predict."""
     texts, labels = common.texts(folder, "train"), common.load(folder, "Y.trn")
-    clock, model = Clock(), treetop.XRLinear(threads=THREADS, **options)
-    clock("train", model.fit, texts, labels)
+    clock, model, stages = Clock(), treetop.XRLinear(threads=THREADS, **options), TimedReporter()
+    clock("train", model.fit, texts, labels, report=stages)
     trained_mb = common.peak_mb()
     scores = clock("predict", model.predict_scores, common.texts(folder, "test"), TOP)
     common.save_predictions(folder, "treetop", common.ordered_rows(scores), labels.shape[1])
-    common.answer(seconds=clock.seconds, peak_mb=trained_mb)
+    common.answer(
+        seconds=clock.seconds,
+        cpu_seconds=clock.cpu_seconds,
+        stages=stages.seconds,
+        ngrams=model.settings_.ngrams,
+        peak_mb=trained_mb,
+    )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 from treetop.fields import documented_fields, parameters_section, plain
@@ -10,6 +11,8 @@ from treetop.runtime import Runtime
 from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, Parameters
 from treetop.settings.names import renamed
+from treetop.settings.notation import parse_time
+from treetop.settings.quality import quality_settings
 from treetop.settings.schema import LinearSettings
 
 # The settings are inserted before this section of an estimator's docstring.
@@ -60,6 +63,78 @@ class ParametersMixin:
         XRTransformer(dense_weight=0.5, fine_tune=False)
         """
         return cls(**{**presets.settings_of(name, cls.kind), **renamed(settings)})
+
+    @classmethod
+    def of_quality(cls, quality: str, **settings: Any) -> Self:
+        """Make an estimator that spends little or much: one dial instead of many settings.
+
+        Parameters
+        ----------
+        quality : {"quick", "balanced", "best"}
+            ``"quick"`` trains one model without competition and calibration, ``"balanced"`` has the
+            defaults, and ``"best"`` trains five models on different features.
+        **settings
+            Settings that replace those of the quality.
+
+        Returns
+        -------
+        estimator
+            An estimator that is not fitted yet.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> treetop.XRLinear.of_quality("quick").trees
+        1
+        """
+        return cls(**{**quality_settings(quality, cls.kind), **renamed(settings)})
+
+    @classmethod
+    def within(
+        cls,
+        time: str,
+        X: Sequence[str],
+        y: Any,
+        *,
+        label_names: Sequence[object] | None = None,
+        runtime: Runtime | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Make an estimator of the highest quality that is estimated to train within a time.
+
+        The plan consists of settings, which are saved with the model: they reproduce it on any
+        machine, however fast.
+
+        Parameters
+        ----------
+        time : str
+            Such as ``"90s"``, ``"10m"`` or ``"2h"``.
+        X, y, label_names
+            Texts and labels, as for `fit`.
+        runtime : Runtime, optional
+            Threads and device that will be used.
+        **settings
+            Settings to keep.
+
+        Returns
+        -------
+        estimator
+            An estimator that is not fitted yet.
+
+        Examples
+        --------
+        >>> import treetop
+        >>> texts, labels = ["red apple", "green grass"] * 5, [["red"], ["green"]] * 5
+        >>> treetop.XRLinear.within("10m", texts, labels).trees
+        5
+        """
+        from treetop.training import read_labels  # prediction needs neither
+        from treetop.training.advice.planning import plan_within
+
+        Y, _ = read_labels(y, label_names)
+        place, given = runtime or Runtime(), renamed(settings)
+        plan = plan_within(parse_time(time), list(X), Y, cls.kind, given, place)
+        return cls(**plan.settings)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the settings by name.

@@ -151,7 +151,7 @@ def test_a_failing_gpu_is_an_error_or_falls_back_to_the_cpu(encoder, monkeypatch
 
 
 def test_persistent_lack_of_memory_is_explained_in_one_line(encoder, monkeypatch):
-    def full(self, batch, documents, factor):
+    def full(self, batch, documents, factor=1.0):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate\nmany lines")
 
     monkeypatch.setattr(Objective, "add_gradients", full)

@@ -7,12 +7,15 @@ from typing import Any
 from treetop.cli.members import Settings
 from treetop.cli.options import TrainOptions
 from treetop.data import Dataset
+from treetop.errors import TreetopError
 from treetop.kernels import common_kernels
 from treetop.kernels.warming import warm_up
 from treetop.runtime.progress import Reporter
 from treetop.settings.making import PARAMETERS
+from treetop.settings.notation import parse_time
 from treetop.training import read_labels
 from treetop.training.advice.advising import Estimate, estimate_training
+from treetop.training.advice.planning import plan_within
 from treetop.training.advice.sample import sampled_rows
 
 
@@ -43,6 +46,29 @@ def advise(
             report.note(warning)
         estimates.append(estimate)
     return summed_up(estimates, 1 if options.hold_out is None else 2)
+
+
+def planned(
+    options: TrainOptions, kind: str, members: list[Settings], dataset: Dataset, report: Reporter
+) -> list[Settings]:
+    """The settings with which the members are estimated to take ``--time`` in all."""
+    split = dataset.split("train")
+    if split.texts is None or split.X is not None:
+        raise TreetopError("--time plans for texts, not for precomputed features: give --quality")
+    assert options.time is not None
+    Y, _ = read_labels(split.given_labels, None if split.labels is not None else dataset.label_names)
+    seconds = parse_time(options.time) / len(members) / (1 if options.hold_out is None else 2)
+    plans = []
+    for settings in members:
+        runtime = PARAMETERS[kind].runtime(settings).changed(reporter=report)
+        warm_up(common_kernels(), runtime.threads, report)
+        report.step("plan")
+        highest = options.quality or "best"
+        plan = plan_within(seconds, split.texts, Y, kind, settings, runtime, highest)
+        late = "" if plan.fits else ", although it is estimated to take longer"
+        report.note(f"plan for {options.time}: quality {plan.quality}{late}")
+        plans.append(plan.settings)
+    return plans
 
 
 def summed_up(estimates: list[Estimate], times: int) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from treetop.settings import presets
 from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.names import ELSEWHERE, renamed
 from treetop.settings.notation import parse_assignment
+from treetop.settings.quality import quality_settings
 
 LINEAR, TRANSFORMER = "xr-linear", "xr-transformer"
 Settings = dict[str, Any]
@@ -33,8 +34,12 @@ def model_kind(options: TrainOptions) -> str:
 
 
 def model_settings(options: TrainOptions, kind: str) -> Settings:
-    """The settings of the preset, changed by ``--encoder`` and then by ``--set``."""
-    chosen = presets.settings_of(options.preset, kind) if options.preset else {}
+    """The settings of the quality, changed by the preset, by ``--encoder`` and then by ``--set``."""
+    chosen = {}
+    if options.quality is not None and options.time is None:
+        chosen = quality_settings(options.quality, kind)
+    if options.preset:
+        chosen |= presets.settings_of(options.preset, kind)
     if options.encoder is not None:
         if kind != TRANSFORMER:
             raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")

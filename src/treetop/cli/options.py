@@ -13,6 +13,7 @@ from treetop.data.options import ReadOptions
 from treetop.fields import check_fields, documented
 from treetop.settings.notation import parse_time
 
+QUALITY_NAMES = ("quick", "balanced", "best")
 DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
 MODEL_HELP = "Model folder, as written by `treetop train`."
 
@@ -35,6 +36,20 @@ class TrainOptions(ReadOptions):
         None,
         "Start from named settings (see `treetop presets`) or a .json file.",
         section="Model",
+    )
+    quality: str | None = documented(
+        None,
+        "What to spend: quick trains one model without competition, best several with more features. "
+        "--preset and --set replace settings of a quality.",
+        section="Model",
+        choices=tuple(QUALITY_NAMES),
+    )
+    time: str | None = documented(
+        None,
+        "Time for training, such as 10m: the highest quality that is estimated to fit is trained.",
+        section="Model",
+        metavar="TIME",
+        parse=parse_time,
     )
     assignments: tuple[str, ...] = documented(
         (),

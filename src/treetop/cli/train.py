@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop.cli.advice import advise
+from treetop.cli.advice import advise, planned
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
@@ -126,6 +126,8 @@ def train_members(
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     note_features(split, kind, report)
+    if options.time is not None:
+        members = planned(options, kind, members, dataset, report)
     estimate = advise(options, kind, members, dataset, report) if advises else None
     started = time.perf_counter()
 

@@ -173,9 +173,9 @@ class XRLinear(Learner):
         place: Runtime,
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
-        settings, words, texts, watched, kept = asked, None, None, None, None
+        settings, words, texts, line = asked, None, None, ""
+        watched, kept = None, None
         rows = training.counted_rows(weights)
-        place.reporter.step("text features")
         if isinstance(X, TextsWithFeatures):
             X, texts = X.X, X.texts if settings.keep_documents else None
         elif is_text(X):
@@ -184,7 +184,8 @@ class XRLinear(Learner):
                 X = list(X)
                 training.check_count(len(X), Y)
                 X, Y, weights = training.selected(rows, X, Y, weights)
-            settings, X = auto.with_ngrams(settings, X)
+            settings, X, line = training.decided_on_texts(settings, X, Y, weights, place)
+            place.reporter.step("text features")
             X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
@@ -219,6 +220,7 @@ class XRLinear(Learner):
             texts=texts,
             runtime=place,
             hashes=hashes,
+            competition=line,
         )
         if marks is None:
             return model

@@ -168,21 +168,19 @@ class XRTransformer(Learner):
         training.check_run(run, resume, overwrite)
         data = training.read_documents(settings, documents, y, label_names, sample_weight, validation)
         auto.check_levels(settings, len(data.classes))
-        if data.features is None:
-            settings, _ = auto.with_ngrams(settings, data.texts)
-        settings = auto.for_size(auto.with_costs(settings, data.Y, data.weights), data.Y.shape[1])
         with (
             data.open_run(run, resume, overwrite) as stages,
             reporting(self._place(runtime).changed(reporter=report, verbose=verbose)) as place,
             using_cluster(place),
             memory_limit(place.memory_bytes),
         ):
+            warm_up(common_kernels(), place.threads, place.reporter)
+            settings, line = training.decided_in_run(settings, data, place, stages)
 
             def learn(place: Runtime) -> Model:
                 with training.Training(settings, place, stages) as steps:
-                    return self._learn(steps, data, asked)
+                    return replace(self._learn(steps, data, asked), competition=line)
 
-            warm_up(common_kernels(), place.threads, place.reporter)
             model = training.with_fallback(place, learn)
             self.model_ = replace(model, feature_names=names if settings.words else None)
             training.report_peak(place)

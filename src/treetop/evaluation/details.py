@@ -41,7 +41,7 @@ class Details:
 
     def shown_text(self, row: int) -> str:
         """The first characters of a document, on one line; empty if it has no text."""
-        return "" if self.texts is None else beginning(self.texts[row])
+        return "" if self.texts is None else beginning(self.texts[row]).rstrip()
 
     def names(self, labels: np.ndarray) -> list[str]:
         """The names of labels by their numbers."""

@@ -65,6 +65,8 @@ def about_model(facts: dict[str, Any]) -> str:
 {facts["model"]}, {origin}, {facts["labels"]:,} labels.
 Label trees: {", ".join(facts["trees"])}.
 """
+    if decided := facts.get("competition"):
+        text += f"\nChosen by a competition on a part of the training data: {decided}.\n"
     data = facts.get("data")
     if data and facts["train_documents"]:
         # Older folders use the second name.

@@ -38,6 +38,7 @@ class ModelFacts:
     train_documents: int
     encoder_files: dict[str, Any]  # sizes and checksums by name
     preset: str
+    competition: str
 
     @property
     def imported(self) -> bool:
@@ -70,6 +71,7 @@ class ModelFacts:
             train_documents=config["train_documents"],
             encoder_files={n: e for n, e in config["files"].items() if n.startswith("encoder/")},
             preset=entry(config, "preset", str, ""),
+            competition=entry(config, "competition", str, ""),
         )
 
 

@@ -153,6 +153,7 @@ def read_parts(folder: Path, home: Path, facts: ModelFacts, runtime: Runtime) ->
         storage=facts.storage,
         asked=facts.asked,
         preset=facts.preset,
+        competition=facts.competition,
         **read_optional_parts(folder, OPTIONAL_PARTS, facts.widths, labels),
     )
 

@@ -82,6 +82,7 @@ class Model:
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
     preset: str = ""  # name of the preset it was trained with, if any
+    competition: str = ""  # a line that says what a competition has decided, and why
 
     def __repr__(self) -> str:
         trees = ", ".join(str(ranker.tree) for ranker in self.rankers)
@@ -215,6 +216,7 @@ class Model:
             "settings": to_json(self.settings),
             "asked": dict(self.asked),
             **({"preset": self.preset} if self.preset else {}),
+            **({"competition": self.competition} if self.competition else {}),
             "trees": [str(ranker.tree) for ranker in self.rankers],
             "storage": self.storage,
             "text": False if words is None else words.kind,

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from treetop.training.deciding import decided_in_run, decided_on_texts
     from treetop.training.documents import (
         TrainingDocuments,
         counted_rows,
@@ -40,6 +41,8 @@ __all__ = [
     "check_rows",
     "check_run",
     "counted_rows",
+    "decided_in_run",
+    "decided_on_texts",
     "fit_text_features",
     "fold_marks",
     "held_out",
@@ -57,6 +60,7 @@ __all__ = [
     "with_fallback",
 ]
 _MODULES = {
+    "deciding": ("decided_in_run", "decided_on_texts"),
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
     "folds": ("KeptTexts", "held_out"),

@@ -33,11 +33,12 @@ def learned_model(
     runtime: Runtime,
     hashes: Iterable[int],
     history: Sequence[dict[str, Any]] = (),
+    competition: str = "",
 ) -> Model:
     """Assemble the model from its rankers and from statistics of the training documents.
 
     `hashes` are those of the documents. `asked` are the settings as they were passed, `settings` those
-    resolved for the data.
+    resolved for the data; `competition` says why, if a competition resolved them.
     """
     settings = auto.as_trained(settings, rankers[0].settings, rankers[0].tree.sizes)
     resolved = sorted(n for n, value in vars(settings).items() if value != getattr(asked, n))
@@ -56,4 +57,5 @@ def learned_model(
         documents=documents,
         seen=SeenDocuments.of(hashes),
         history=tuple(history),
+        competition=competition,
     )

@@ -43,6 +43,7 @@ HISTORY = "history.jsonl"
 LOCK = ".run.lock"
 # All files that a run writes; `overwrite` deletes no others.
 STAGES = (
+    "competition",
     "text-features",
     "first-tree",
     "tokens",

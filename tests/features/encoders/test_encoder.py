@@ -1,6 +1,8 @@
 """Transformers of every family as one encoder: vectors, pooling, tokens, devices."""
 
+import copy
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -70,6 +72,41 @@ def test_poolings_by_hand(tmp_path):
     torch.testing.assert_close(pooled["pooler"][0], output.pooler_output)
     for with_mask, without in pooled.values():
         torch.testing.assert_close(with_mask[1:], without, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("pooling", ["cls", "pooler"])
+@pytest.mark.parametrize("family", ["bert", "roberta", "electra"])
+def test_the_last_layer_computes_the_first_token_only(tmp_path, family, pooling):
+    if (family, pooling) == ("electra", "pooler"):
+        pytest.skip("ELECTRA has no pooler")
+    encoder = Encoder(save_encoder(tmp_path, family), pooling).eval()
+    library = copy.deepcopy(encoder)
+    del library.model.encoder.layer[-1].attention.forward
+    ids = torch.tensor([[1, 5, 2, 0, 0], [1, 6, 7, 8, 2]])
+    mask = (ids != 0).long()
+    with torch.inference_mode():
+        assert encoder.model(input_ids=ids, attention_mask=mask)[0].shape[1] == 1
+        for pair in ((ids, mask), (ids[1:], None)):
+            torch.testing.assert_close(encoder(*pair), library(*pair), atol=1e-6, rtol=1e-5)
+    # in training, the vectors and their dropout are those of the library, bit for bit
+    outputs = []
+    for one in (encoder, library):
+        torch.manual_seed(3)
+        outputs.append(one.train().model(input_ids=ids, attention_mask=mask)[0])
+    assert outputs[0].shape == (2, 5, 16)
+    assert torch.equal(*outputs)
+
+
+def test_the_last_layer_computes_the_first_token_in_copies_too(tmp_path):
+    encoder = Encoder(save_encoder(tmp_path), "cls").eval()
+    for other in (copy.deepcopy(encoder), pickle.loads(pickle.dumps(encoder))):
+        with torch.no_grad():
+            other.model.embeddings.word_embeddings.weight.zero_()
+        assert not np.allclose(other.embed_texts(TEXTS), encoder.embed_texts(TEXTS), atol=1e-3)
+        assert other.model(input_ids=torch.tensor([[1, 5, 2]]))[0].shape == (1, 1, 16)
+        assert other.model.encoder.layer[-1].attention.forward.args[0] is not (
+            encoder.model.encoder.layer[-1].attention
+        )
 
 
 def test_the_summary_pooling_is_that_of_xlnets_sequence_summary(tmp_path):
@@ -169,9 +206,11 @@ def test_bfloat16_keeps_the_float32_weights(tmp_path):
     assert next(encoder.model.parameters()).dtype == torch.float32
 
 
-@pytest.mark.parametrize("family", ENCODERS)
-def test_in_16_bits_a_text_gets_the_same_vector_alone_and_in_a_batch(tmp_path, family):
-    encoder = Encoder(save_encoder(tmp_path, family), max_length=32)
+@pytest.mark.parametrize(
+    ("family", "pooling"), [*((family, "auto") for family in ENCODERS), ("bert", "pooler")]
+)
+def test_in_16_bits_a_text_gets_the_same_vector_alone_and_in_a_batch(tmp_path, family, pooling):
+    encoder = Encoder(save_encoder(tmp_path, family), pooling, max_length=32)
     encoder.compute = torch.bfloat16
     texts = [*TEXTS, "red red red", "blue", "a b c d e f", "sky sea", "sea fire"]
     alone = np.concatenate([encoder.embed_texts([text]) for text in texts])

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from treetop.errors import TreetopError
 from treetop.features.encoders.attention import RECORDABLE, never_wait
 from treetop.features.encoders.devices import PRECISIONS, DeviceRagged, in_fitting_parts, pick_device
+from treetop.features.encoders.first_token import attend_with_first_token
 from treetop.features.encoders.hub import POOLING
 from treetop.features.encoders.library import load_tokenizer, quiet
 from treetop.features.encoders.pretrained import load_transformer
@@ -51,6 +52,7 @@ class Encoder(nn.Module):
         self.pooling = default_pooling(folder, self.model) if pooling == "auto" else pooling
         if self.pooling == "pooler" and getattr(self.model, "pooler", None) is None:
             raise TreetopError(f"encoder {name!r} has no pooler: choose mean, cls or last pooling")
+        attend_with_first_token(self.model, self.pooling)
         self.max_length = min(max_length, longest_input(self.tokenizer, self.model))
         if self.max_length < 1:
             raise TreetopError(f"encoder {name!r}: its longest input is {self.max_length} tokens")

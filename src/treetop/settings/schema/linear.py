@@ -56,7 +56,7 @@ class LinearSettings:
         "auto",
         "N-grams to use as features, such as word:1-2+char:3. A suffix such as word:1@300 reads only "
         "the first 300 characters; | separates the features of one tree from those of the next. By "
-        "default (auto), chosen by the median length of the texts.",
+        "default (auto), a competition on a part of the training data chooses them.",
         parse=parse_views,
     )
     min_df: int | float = text(
@@ -228,9 +228,9 @@ class LinearSettings:
     )
     competition: bool = automatic(
         True,
-        "Decide what is left open, n-grams and costs, by a short competition on a part of the training "
-        "data. Disable it to train faster: rules then decide, by the median length of the texts and by "
-        "the number of labels per document.",
+        "If ngrams is auto, choose the features of each tree by a short competition on a part of the "
+        "training data, if that has at least 500 documents. Disable it to train faster: the median "
+        "length of the texts then decides.",
     )
     optimize: str = automatic(
         "nDCG@5",
