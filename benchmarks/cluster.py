@@ -14,6 +14,7 @@ import platform
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -41,6 +42,7 @@ from treetop.runtime.cluster import Cluster  # noqa: E402
 from treetop.runtime.processes import start_team  # noqa: E402
 from treetop.runtime.progress import TimedReporter  # noqa: E402
 from treetop.runtime.team import Team  # noqa: E402
+from treetop.settings.auto import for_size, with_costs  # noqa: E402
 from treetop.settings.schema import LinearSettings  # noqa: E402
 from treetop.training.finetune.embedding import FrozenEncoding, embed_on_cluster  # noqa: E402
 
@@ -87,7 +89,8 @@ def compared(name: str, one, two, runs: int, same) -> dict:
 
 def rankers_on_ray(given) -> dict:
     X, Y, tree = problem(given.documents, given.labels)
-    settings = LinearSettings(tolerance=0.01).ranker()
+    decided = for_size(with_costs(LinearSettings(), Y, None), Y.shape[1])
+    settings = replace(decided, tolerance=0.01).ranker()
 
     def train():
         report = TimedReporter()

@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,13 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT), str(ROOT / "benchmarks")]
 LOOPBACK = "127.0.0.2"  # Ray replaces 127.0.0.1 by the outer address of the machine
 STEPS = {1: 8, 2: 12}  # of each level
 FILES = ("level-1.safetensors", "level-2.safetensors", "checkpoint.safetensors", "rankers.safetensors")
-SECONDS = 300  # after which a training that recovers by itself counts as hanging
+SECONDS = 400  # after which a training that recovers by itself counts as hanging
+
+
+KINDS = ("process", "leader", "silence", "file", "disk", "chunk", "task", "silent task", "machine")
+KINDS = (*KINDS, "silent machine") * 3 + ("rank", "silent rank")  # these two take minutes
+STAGES = ("PIFA", "label tree", "rankers")
+MACHINES = ("first", "second", "third")
 
 
 def settings(folder: Path) -> dict:
@@ -95,25 +102,39 @@ def child(work: dict) -> None:
             import ray
 
             ray.shutdown()
-            cluster.shutdown()
+            for machine in cluster.list_all_nodes():  # some do not react to anything else
+                machine.kill_all_processes(check_alive=False, allow_graceful=False)
 
 
 def started_cluster(work: dict, runtime):
     """Start machines of one core each; one of them may be killed after a while."""
     from ray.cluster_utils import Cluster
 
+    from treetop.runtime.failpoints import NODE
+
     noticing = {"health_check_period_ms": 500, "health_check_timeout_ms": 1000}
     noticing["health_check_failure_threshold"] = 3
     options = {"num_cpus": 1, "node_ip_address": LOOPBACK, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args={**options, "_system_config": noticing})
-    machines = [cluster.add_node(**options) for _ in range(2)]
+    cluster, machines = Cluster(), {}
+    for name in MACHINES:  # its processes inherit the variable
+        os.environ[NODE] = name
+        more = {"_system_config": noticing} if name == MACHINES[0] else {}
+        machines[name] = cluster.add_node(**options, **more)
+    os.environ[NODE] = "driver"
     if "machine" in work:
-
-        def kill() -> None:
-            cluster.remove_node(machines[0], allow_graceful=False)
-
-        threading.Timer(work["machine"], kill).start()
+        second = machines["second"].all_processes["raylet"][0].process.pid
+        fault = signal.SIGKILL if work["machine"] == "kill" else signal.SIGSTOP
+        threading.Thread(target=fail_with, args=(work["folder"], second, fault), daemon=True).start()
     return cluster, runtime.changed(cluster=cluster.address, processes=2)
+
+
+def fail_with(folder: str, raylet: int, fault: int) -> None:
+    """Wait until a process of a machine has failed; then let all others of it fail, too."""
+    while not Path(folder, "fault-0").exists():
+        time.sleep(0.02)
+    children = Path(f"/proc/{raylet}/task/{raylet}/children").read_text().split()
+    for process in (*map(int, children), raylet):
+        os.kill(process, fault)
 
 
 # What happens to it
@@ -122,25 +143,15 @@ def started_cluster(work: dict, runtime):
 def drawn(number: int, seed: int) -> dict:
     """Draw a fault: what is trained where, what fails there, and how it is resumed."""
     chosen = random.Random(f"{seed}/{number}")
-    kind = chosen.choice(
-        [
-            "process",
-            "process",
-            "leader",
-            "silence",
-            "file",
-            "disk",
-            "task",
-            "machine",
-            "rank",
-            "silent task",
-        ]
-    )
+    kind = chosen.choice(KINDS)
     level = chosen.choice(list(STEPS))
     at = {"at": f"level-{level}", "step": chosen.randrange(STEPS[level])}
     tuned = {"where": "here", "model": "transformer", "processes": 2}
     resumed = {**tuned, "processes": chosen.choice([1, 2, 3])}
     linear = {"where": "ray", "model": "linear"}
+    cluster = {"where": "ray", "model": "transformer"}
+    task = {"at": chosen.choice(STAGES), "step": 0}
+    elsewhere = {"at": chosen.choice(STAGES[1:]), "node": "second"}
     file = chosen.choice(FILES)
     faults = {
         "process": (tuned, {**at, "process": 1, "fault": "kill"}),
@@ -154,17 +165,22 @@ def drawn(number: int, seed: int) -> dict:
             ],
         ),
         "disk": (tuned, {"at": f"before {file}", "fault": "disk"}),
-        "task": (linear, {"at": "task", "fault": "kill"}),
-        "silent task": ({**linear, "stall": 5}, {"at": "task", "fault": "stop"}),
-        "machine": ({**linear, "machine": chosen.uniform(1, 8)}, []),
-        "rank": (
-            {"where": "ray", "model": "transformer"},
-            {**at, "process": chosen.randrange(2), "fault": "kill"},
+        "chunk": (
+            {"where": "here", "model": "linear"},
+            {"at": "chunks", "fault": chosen.choice(["truncate", "corrupt"])},
         ),
+        "task": (linear, {**task, "fault": "kill"}),
+        "silent task": ({**linear, "stall": 5}, {**task, "fault": "stop"}),
+        "machine": ({**linear, "machine": "kill"}, {**elsewhere, "fault": "kill"}),
+        "silent machine": ({**linear, "machine": "stop", "stall": 20}, {**elsewhere, "fault": "stop"}),
+        "rank": (cluster, {**at, "process": chosen.randrange(2), "fault": "kill"}),
+        "silent rank": ({**cluster, "stall": 10}, {**at, "process": 1, "fault": "stop"}),
     }
     work, points = faults[kind]
     if work["where"] == "ray":
         resumed = {"where": "ray", "model": work["model"]}
+    if kind == "chunk":
+        resumed = work
     return {"kind": kind, "work": work, "points": points, "resumed": resumed}
 
 
@@ -204,6 +220,7 @@ def suffered(fault: dict, encoder: Path, expected: dict[str, str]) -> dict:
             code, found = run(fault["resumed"], [], folder)
         return {
             "kind": fault["kind"],
+            "occurred": (folder / "fault-0").exists(),
             "equal": code == 0 and found == expected[fault["work"]["model"]],
             "resumed": again,
             "message": message,
@@ -231,13 +248,17 @@ def main() -> None:
     from commits import commit_of
     from tests.tiny import save_encoder
 
-    rows = json.loads(given.output.read_text())["rows"] if given.output.exists() else []
+    earlier = json.loads(given.output.read_text()) if given.output.exists() else {}
+    rows = earlier.get("rows", [])
+    known = earlier["undisturbed"] if earlier and earlier["commit"] == commit_of(ROOT) else None
     until = time.monotonic() + 60 * given.minutes
     with tempfile.TemporaryDirectory() as place:
         encoder = Path(save_encoder(Path(place, "encoder")))
-        expected = {model: undisturbed(Path(place), model) for model in ("linear", "transformer")}
+        expected = known or {
+            model: undisturbed(Path(place), model) for model in ("linear", "transformer")
+        }
         number = rows[-1]["number"] + 1 if rows else 0
-        while len(rows) < given.faults and time.monotonic() < until:
+        while sum(row["occurred"] for row in rows) < given.faults and time.monotonic() < until:
             fault = drawn(number, given.seed)
             if given.only in (None, fault["kind"]):
                 rows.append({"number": number, **suffered(fault, encoder, expected)})
@@ -247,8 +268,9 @@ def main() -> None:
                     "versions": {"torch": torch.__version__, "ray": ray.__version__},
                     "commit": commit_of(ROOT),
                     "seed": given.seed,
-                    "faults": len(rows),
-                    "equal": sum(row["equal"] for row in rows),
+                    "faults": sum(row["occurred"] for row in rows),
+                    "equal": sum(row["equal"] for row in rows if row["occurred"]),
+                    "undisturbed": expected,
                     "rows": rows,
                 }
                 given.output.write_text(json.dumps(results, indent=2) + "\n")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -13,6 +14,7 @@ from ray.cluster_utils import Cluster  # noqa: E402
 
 from tests.tiny import BRIEF, documents, same, word_corpus  # noqa: E402
 from treetop import Runtime, XRLinear, XRTransformer  # noqa: E402
+from treetop.cli.main import run_command  # noqa: E402
 from treetop.errors import TreetopError  # noqa: E402
 from treetop.runtime.failpoints import VARIABLE  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
@@ -22,10 +24,19 @@ LOOPBACK = "127.0.0.2"  # Ray replaces 127.0.0.1 by the outer address of the mac
 TUNED = {**BRIEF, "first_tree": "flat", "budget": "10 steps", "batch": 48, "learning_rate": 2e-3}
 TUNED |= {"threads": 1, "precision": "fp32", "validation": 0.2, "trees": 1}
 FAULTS = {
-    "task": {"at": "task", "fault": "kill"},
+    "task": {"at": "rankers", "step": 0, "fault": "kill"},
     "level": {"at": "level-1", "step": 6, "process": 1, "fault": "kill"},
     "predict": {"at": "predict", "fault": "kill"},
 }
+
+
+class Noting(Reporter):
+    """Keeps what the user is told."""
+
+    notes = []
+
+    def note(self, text):
+        self.notes.append(text)
 
 
 class Faults:
@@ -51,11 +62,11 @@ def faults(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def machines(faults):
-    """Two machines of one core each, whose failure is noticed within seconds."""
+    """Two machines of two cores each, whose failure is noticed within seconds."""
     kept = dict(os.environ)
     os.environ.update({VARIABLE: json.dumps(faults.points), "RAY_USAGE_STATS_ENABLED": "0"})
     noticing = {"health_check_period_ms": 500, "health_check_timeout_ms": 1000}
-    options = {"num_cpus": 1, "node_ip_address": LOOPBACK, "include_dashboard": False}
+    options = {"num_cpus": 2, "node_ip_address": LOOPBACK, "include_dashboard": False}
     cluster = Cluster(
         initialize_head=True,
         head_node_args={**options, "_system_config": {**noticing, "health_check_failure_threshold": 3}},
@@ -87,11 +98,8 @@ def test_killed_processes_and_machines_do_not_change_a_linear_model(machines, fa
     alone = XRLinear(**settings).fit(texts, labels, runtime=Runtime(threads=1))
     lost = machines.add_node(num_cpus=1, node_ip_address=LOOPBACK, include_dashboard=False)
 
-    class Watching(Reporter):
+    class Watching(Noting):
         notes = []
-
-        def note(self, text):
-            self.notes.append(text)
 
         def step(self, name, total=None):
             if name == "rankers, level 2 of 3":
@@ -106,9 +114,11 @@ def test_killed_processes_and_machines_do_not_change_a_linear_model(machines, fa
     together = XRLinear(**settings).fit(texts, labels, runtime=runtime)
     assert faults.occurred("task")
     assert same(together.predict_scores(texts), alone.predict_scores(texts))
-    (note,) = Watching.notes
-    assert note.startswith("machine ")
-    assert note.endswith(f"({LOOPBACK}) has failed or left the cluster: its tasks are repeated")
+    killed, left = sorted(Watching.notes, key=lambda note: note.startswith("machine "))
+    place_of_task = rf"\S+ \({re.escape(LOOPBACK)}\), process \d+"
+    assert re.fullmatch(f"{place_of_task} has failed during rankers: its task was repeated", killed)
+    assert left.startswith("machine ")
+    assert left.endswith(f"({LOOPBACK}) has failed or left the cluster: its tasks are repeated")
 
 
 def test_a_killed_rank_does_not_change_the_encoder_and_predictions_survive_a_killed_process(
@@ -119,8 +129,13 @@ def test_a_killed_rank_does_not_change_the_encoder_and_predictions_survive_a_kil
     alone = XRTransformer(encoder=encoder, **TUNED).fit(texts, labels, runtime=Runtime(**asked))
     faults.expect("level")
     model = XRTransformer(encoder=encoder, **TUNED)
-    together = model.fit(texts, labels, runtime=place.changed(**asked), run=tmp_path / "run")
+    runtime = place.changed(**asked, reporter=Noting())
+    together = model.fit(texts, labels, runtime=runtime, run=tmp_path / "run")
     assert faults.occurred("level")
+    place_of_rank = rf"\S+ \({re.escape(LOOPBACK)}\), process \d+"
+    expected = rf"process 1 \({place_of_rank}\) of fine-tuning has failed"
+    assert any(re.fullmatch(expected, note) for note in Noting.notes), Noting.notes
+    assert "fine-tuning continues from the last checkpoint" in Noting.notes
     weights = [
         torch.cat([w.detach().ravel() for w in m.encoder_.parameters()]) for m in (alone, together)
     ]
@@ -129,3 +144,30 @@ def test_a_killed_rank_does_not_change_the_encoder_and_predictions_survive_a_kil
     faults.expect("predict")
     assert same(together.predict_scores(texts, runtime=place), alone.predict_scores(texts, threads=1))
     assert faults.occurred("predict")
+
+
+def test_a_frozen_encoder_and_the_command_line_give_the_same_on_a_cluster(
+    encoder, machines, place, tmp_path, capsys
+):
+    texts, labels = documents(60)
+    frozen = {"encoder": encoder, "fine_tune": False, "trees": 1, "precision": "fp32", "max_length": 16}
+    alone, together = (
+        XRTransformer(**frozen).fit(texts, labels, runtime=runtime)
+        for runtime in (Runtime(threads=1), place)
+    )
+    assert same(together.predict_scores(texts, threads=1), alone.predict_scores(texts, threads=1))
+    model, data, lines = tmp_path / "model", tmp_path / "data", tmp_path / "data" / "test.txt"
+    together.save(model)
+    data.mkdir()
+    lines.write_text("\n".join(texts) + "\n")
+    (data / "test.labels").write_text("\n".join("\t".join(row) for row in labels) + "\n")
+    for command in (
+        ["predict", str(model), str(lines)],
+        ["evaluate", str(model), str(data), "--json", "--allow-training-data"],
+    ):
+        here, there = [
+            (run_command([*command, *options]), capsys.readouterr().out)
+            for options in ([], ["--cluster", machines.address])
+        ]
+        assert there == here
+        assert here[0] == 0

@@ -1,6 +1,7 @@
 """Chunks of weights, laid out for beam search, compared with a matrix."""
 
 import itertools
+import json
 import struct
 
 import numpy as np
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 import treetop
 from tests.ranking.test_beam import model as ranker_of
 from tests.slow_weights import slow_matrix, slow_weights
-from tests.tiny import word_corpus
+from tests.tiny import same, word_corpus
+from treetop.errors import TreetopError
 from treetop.labels.tree import Tree
 from treetop.ranking import chunks as module
 from treetop.ranking.checking import check_marks
@@ -19,6 +21,7 @@ from treetop.ranking.chunks import Chunks
 from treetop.ranking.packing import cells_of
 from treetop.ranking.weights import ClusterWeights, weight_form
 from treetop.runtime import spool
+from treetop.runtime.failpoints import VARIABLE
 
 FEATURES = 23
 FORMS = list(itertools.product((1, 2), (1, 2)))
@@ -104,6 +107,7 @@ def test_neither_order_nor_threads_nor_files_change_the_layout(rng, form, monkey
     once = laid_out(clusters, sizes, form, threads=1).arrays
     monkeypatch.setattr(module, "PART", 500)
     monkeypatch.setattr(spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(module, "IN_MEMORY", 100)
     again = laid_out(clusters, sizes, form, threads=3, order=rng.permutation(len(sizes))).arrays
     for name, values in once.items():
         np.testing.assert_array_equal(again[name], values, err_msg=name)
@@ -182,3 +186,16 @@ def test_a_bfloat16_model_has_rounded_weights_and_survives_saving(tmp_path):
     again = treetop.load(tmp_path / "half")
     assert again.predict(texts[:20], k=5) == half.predict(texts[:20], k=5)
     assert again.settings_.weight_type == "bfloat16"
+
+
+@pytest.mark.parametrize("fault", ["truncate", "corrupt"])
+def test_damaged_chunks_are_an_error_and_the_next_training_is_as_without(fault, tmp_path, monkeypatch):
+    texts, labels = word_corpus()
+    undisturbed = treetop.XRLinear(tree="4-16-L", trees=1, threads=1).fit(texts, labels)
+    point = {"at": "chunks", "fault": fault, "once": str(tmp_path / "once")}
+    monkeypatch.setenv(VARIABLE, json.dumps(point))
+    model = treetop.XRLinear(tree="4-16-L", trees=1, threads=1)
+    with pytest.raises(TreetopError, match="was cut off or damaged: train again"):
+        model.fit(texts, labels)
+    model.fit(texts, labels)
+    assert same(model.predict_scores(texts), undisturbed.predict_scores(texts))

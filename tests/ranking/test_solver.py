@@ -15,6 +15,7 @@ from treetop.features.hybrid import features
 from treetop.labels import tree
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
+from treetop.ranking.pruning import largest_weights
 from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_level
 from treetop.ranking.weights import LabelWeights
@@ -234,3 +235,11 @@ def test_weights_beyond_the_cache_are_trained_as_those_within_it(rng):
     np.testing.assert_array_equal(wide_W[used], narrow_W)
     np.testing.assert_array_equal(wide_b, narrow_b)
     assert np.count_nonzero(wide_W) == np.count_nonzero(narrow_W)
+
+
+def test_solved_weights_are_not_in_the_working_memory_of_the_next_cluster():
+    weights = np.ones((1, 3, 16), np.float32)
+    solved = largest_weights(weights, np.zeros(1, np.int32), 16, EXACT)
+    weights[:] = 2
+    assert (solved.dense == 1).all()
+    assert (solved.values == 1).all()

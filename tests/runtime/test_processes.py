@@ -9,7 +9,8 @@ import pytest
 from treetop import Runtime, XRLinear
 from treetop.errors import TreetopError
 from treetop.runtime import processes
-from treetop.runtime.failpoints import VARIABLE, failpoint
+from treetop.runtime.failpoints import NODE, VARIABLE, failpoint
+from treetop.runtime.process_group import ProcessTeam
 from treetop.runtime.processes import how_it_ended, start_team, team_for
 from treetop.runtime.team import Place, Team
 
@@ -78,6 +79,32 @@ def test_a_failpoint_damages_a_file_once(fault, tmp_path, monkeypatch):
     path.write_bytes(whole)
     failpoint("after file", 2, path)  # not again
     assert path.read_bytes() == whole
+
+
+def test_a_failpoint_is_on_one_machine(tmp_path, monkeypatch):
+    monkeypatch.setenv(VARIABLE, json.dumps({"at": "rankers", "node": "second", "fault": "disk"}))
+    failpoint("rankers", 3)
+    monkeypatch.setenv(NODE, "second")
+    failpoint("PIFA", 3)
+    with pytest.raises(OSError, match="No space left on device"):
+        failpoint("rankers", 3)
+
+
+def test_if_no_process_is_silent_one_was_slow():
+    class Beats:
+        def __init__(self, names):
+            self.names = names
+
+        def silent(self):
+            return self.names
+
+    team = object.__new__(ProcessTeam)
+    team.beats = Beats(["process 1 of 2 (node, process 5)"])
+    assert str(team.failure()).startswith(
+        "process 1 of 2 (node, process 5) stopped or does not answer: "
+    )
+    team.beats = Beats([])
+    assert "a process did not answer in time, though all are alive" in str(team.failure())
 
 
 def test_a_failpoint_finds_the_disk_full_in_one_process_only(monkeypatch, tmp_path):

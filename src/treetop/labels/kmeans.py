@@ -72,7 +72,7 @@ def balanced_clusters(
                 Part(members[left_size:], edges[middle:], group, first + middle),
             ]
 
-        halves = run_anywhere(bisect, divisible, kmeans.threads)
+        halves = run_anywhere(bisect, divisible, kmeans.threads, stage="label tree")
         pending = [half for pair in halves for half in pair]
         step += 1
     return [[by_number[number] for number in sorted(by_number)] for by_number in clusters]

@@ -105,7 +105,7 @@ def unit_sums(
         return kept, scales
 
     tasks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    summed = run_anywhere(work, tasks, threads)
+    summed = run_anywhere(work, tasks, threads, stage="PIFA")
     blocks, scales = [block for block, _ in summed], np.concatenate([scale for _, scale in summed])
     del summed  # `stacked` gives back what it has copied
     return stacked(blocks), scales

@@ -171,7 +171,7 @@ def clusters_in_waves(Z: Waves, pointers: list[np.ndarray], kmeans: KMeans) -> l
         groups = split(Z.of(members), [np.arange(members.size)], own, alone)
         return [members[group] for group in groups]
 
-    solved = run_anywhere(work, range(len(waves)), kmeans.threads)
+    solved = run_anywhere(work, range(len(waves)), kmeans.threads, stage="label tree")
     parallel.give_back()
     return [cluster for clusters in solved for cluster in clusters]
 

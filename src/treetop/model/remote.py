@@ -49,7 +49,7 @@ class BlockPredictor:
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[Any]]:
         """Score the labels of the documents of a block."""
-        failpoint("predict")
+        failpoint("predict", int(batch["number"][0]))
         documents, candidates = pickle.loads(batch["block"][0])
         request = self.request
         features = self.model.features(documents, request.runtime)

@@ -9,6 +9,7 @@ and in whichever order.
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -19,10 +20,14 @@ from treetop.kernels import placing, words
 from treetop.labels.tree import Tree
 from treetop.ranking.weights import ClusterWeights, Weights, weight_form
 from treetop.runtime import parallel
-from treetop.runtime.spool import ArrayFile, NewArray
+from treetop.runtime.failpoints import failpoint
+from treetop.runtime.spool import ArrayFile, NewArray, damaged
 
 # Bytes of rows and cells that a thread arranges at a time.
 PART = 64 << 20
+# Arrays of weights up to this many bytes are in memory, in huge pages, which search reads faster than
+# those of a file.
+IN_MEMORY = 256 << 20
 # Bytes per row and per cell.
 ROW, CELL = 8, 2
 
@@ -35,6 +40,7 @@ class Chunk(NamedTuple):
     words: tuple[int, int]  # uint16
     dense: tuple[int, int]  # float32
     biases: np.ndarray
+    checksum: int  # of all but the biases
 
 
 class Chunks:
@@ -63,6 +69,7 @@ class Chunks:
             words=(self._file.append(own), own.size),
             dense=(self._file.append(dense), dense.size),
             biases=biases,
+            checksum=chunk_checksum(entries, own, dense),
         )
         with self._lock:
             placing.count_entries(entries, self._counts)
@@ -71,6 +78,7 @@ class Chunks:
     def assembled(self, tree: Tree, threads: int) -> Weights:
         """Lay out the clusters of the first levels of a tree for beam search."""
         chunks = sorted(self._chunks, key=lambda chunk: chunk.cluster)
+        failpoint("chunks", file=self._file.path)
         starts = np.zeros((len(self._counts) + 1, 2), np.int64)
         np.cumsum(self._counts, axis=0, out=starts[1:])
         if np.diff(starts[:, 1]).max(initial=0) > np.iinfo(np.int32).max // 2:
@@ -96,13 +104,15 @@ class Chunks:
         edges = part_edges(starts, threads)
         places = np.empty((len(chunks), edges.size, 2), np.int64)
         rows, cells = (
-            NewArray((int(starts[-1, 0]), 2), np.int32),
-            NewArray((int(starts[-1, 1]),), np.uint16),
+            NewArray((int(starts[-1, 0]), 2), np.int32, IN_MEMORY),
+            NewArray((int(starts[-1, 1]),), np.uint16, IN_MEMORY),
         )
 
         def cut(span: tuple[int, int], _: np.ndarray) -> None:
             for number in range(*span):
-                placing.cut_entries(self._entries(chunks[number], 0, None), edges, places[number])
+                entries = self._entries(chunks[number], 0, None)
+                self._check(chunks[number], entries)
+                placing.cut_entries(entries, edges, places[number])
 
         def place(part: int, cancel: np.ndarray) -> None:
             first, last = edges[part : part + 2]
@@ -128,6 +138,13 @@ class Chunks:
         parallel.run(place, range(edges.size - 1), threads)
         return rows.finished(), cells.finished()
 
+    def _check(self, chunk: Chunk, entries: np.ndarray) -> None:
+        """Raise unless the file still has what was written to it."""
+        own = self._file.read(*chunk.words, np.uint16)
+        dense = self._file.read(*chunk.dense, np.float32)
+        if chunk_checksum(entries, own, dense) != chunk.checksum:
+            raise damaged()
+
     def _entries(self, chunk: Chunk, first: int, last: int | None) -> np.ndarray:
         """Some of the entries of a chunk."""
         offset, count = chunk.entries
@@ -143,6 +160,14 @@ class Chunks:
                 dense.write(at, self._file.read(offset, count, np.float32))
             at += count
         return dense.finished()
+
+
+def chunk_checksum(*arrays: np.ndarray) -> int:
+    """Compute a checksum of the bytes of arrays."""
+    value = 0
+    for array in arrays:
+        value = zlib.crc32(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data, value)
+    return value
 
 
 def part_edges(starts: np.ndarray, threads: int) -> np.ndarray:

@@ -26,4 +26,5 @@ def largest_weights(
     kernels.copy_kept(weights, limits, counts, features, *kept, *values)
     by_child = np.swapaxes(weights[:, columns:], 0, 1).reshape(-1, limits.size)[:, :children]
     biases = np.float32(settings.bias or 0.0) * by_child[-1]
-    return ClusterWeights(*kept, *values, np.ascontiguousarray(by_child[:-1]), biases)
+    # A copy: `weights` are working memory, which the next cluster overwrites.
+    return ClusterWeights(*kept, *values, np.array(by_child[:-1], order="C"), biases)

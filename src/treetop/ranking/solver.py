@@ -17,7 +17,7 @@ from treetop.labels.relevance import positive_weights
 from treetop.ranking.pruning import largest_weights
 from treetop.ranking.weights import ClusterWeights, merge_blocks
 from treetop.runtime import parallel
-from treetop.runtime.anywhere import run_anywhere
+from treetop.runtime.anywhere import parallel_tasks, run_anywhere
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
 
@@ -244,7 +244,7 @@ def solve_clusters(
         seed=seed * 1_000_003,
     )
     scratch = Scratch(X)
-    tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], threads)
+    tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], parallel_tasks(threads))
     pieces = Pieces(tasks)
 
     def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
@@ -255,7 +255,7 @@ def solve_clusters(
         if cluster is not None:
             keep(task.cluster, cluster)
 
-    run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume)
+    run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume, stage="rankers")
     parallel.give_back()
 
 

@@ -30,14 +30,21 @@ def using_cluster(runtime: Runtime) -> Iterator[Cluster | None]:
         cluster.close()
 
 
+def parallel_tasks(threads: int) -> int:
+    """Return how many tasks of `run_anywhere` are computed at the same time."""
+    return active[-1].cores if active else threads
+
+
 def run_anywhere(
     work: Remote[Item, Result],
     tasks: Sequence[Item],
     threads: int,
     advance: Callable[[], object] | None = None,
     consume: Callable[[Item, Result], object] | None = None,
+    *,
+    stage: str,
 ) -> list[Result]:
-    """Like `parallel.run`, but on the cluster if one is in use.
+    """Like `parallel.run`, but on the cluster if one is in use; `stage` names it in messages.
 
     So `work` must be a function of its task that leaves everything else as it is. With `consume`, the
     results are given to it, in any order and by several threads, and none is returned.
@@ -57,7 +64,7 @@ def run_anywhere(
 
     report = advance or (lambda: None)
     if consume is not None:
-        active[-1].run(work, tasks, consume, report)
+        active[-1].run(stage, work, tasks, consume, report)
         return []
-    active[-1].run(numbered_work, list(enumerate(tasks)), keep, report)
+    active[-1].run(stage, numbered_work, list(enumerate(tasks)), keep, report)
     return [results[number] for number in range(len(tasks))]

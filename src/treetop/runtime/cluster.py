@@ -13,7 +13,8 @@ import socket
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -21,15 +22,32 @@ from treetop.errors import TreetopError
 from treetop.runtime.extras import require
 from treetop.runtime.failpoints import failpoint
 from treetop.runtime.runtime import Runtime
+from treetop.runtime.whereabouts import Whereabouts, pinned_here, place_here, places_listed
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 Remote = Callable[[Item, np.ndarray], Result]
 # Tasks per core that are under way: while one is computed, the next is on its way.
 TASKS_PER_CORE = 2
+# So many calls per worker are made before they get one more task each.
+CALLS_PER_SIZE = 4
 RETRIES = 3
 LOCAL, LOOPBACK = "local", "127."
 SECONDS_TO_ANSWER = 10
+
+
+class Call(NamedTuple):
+    """A call of tasks: its number among those of a run, and which attempt it is."""
+
+    stage: str
+    run: int
+    number: int
+    attempt: int
+
+    @property
+    def name(self) -> str:
+        """The name by which the call is known on the cluster."""
+        return f"{self.run}/{self.number}/{self.attempt}"
 
 
 class Cluster:
@@ -42,7 +60,10 @@ class Cluster:
         self.stall_seconds = 60 * runtime.stall_minutes
         self.connected_here = not self.ray.is_initialized()
         if self.connected_here:
+            self.reporter.step("connecting to the cluster")
             self.connect(str(runtime.cluster))
+        self.whereabouts: Any = None  # an actor, from the first tasks on
+        self.runs = 0
         self.known = self.living_nodes()
         self.stored: dict[int, Any] = {}  # references to what is stored, by the identity of the object
         for kind in _sent_once:
@@ -68,6 +89,8 @@ class Cluster:
         """Disconnect, unless the program was connected before."""
         if self.connected_here:
             self.ray.shutdown()
+        elif self.whereabouts is not None:
+            self.ray.kill(self.whereabouts)
 
     @property
     def cores(self) -> int:
@@ -107,6 +130,7 @@ class Cluster:
 
     def run(
         self,
+        stage: str,
         work: Remote[Item, Result],
         tasks: Sequence[Item],
         consume: Callable[[Item, Result], object],
@@ -115,17 +139,23 @@ class Cluster:
     ) -> None:
         """Call ``consume(task, work(task, cancel))`` for each task, in the order in which they end.
 
-        `work` is pickled; it is sent to each machine once. Its arrays arrive read-only.
+        `work` is pickled; it is sent to each machine once. Its arrays arrive read-only. `stage` names
+        the tasks in messages.
         """
+        self.whereabouts = self.whereabouts or pinned_here(self.ray, Whereabouts)
+        self.runs += 1
         shared = self.ray.put(work)
-        remaining = iter(range(len(tasks)))
-        pending: dict[Any, int] = {}
-        limit = TASKS_PER_CORE * ((gpus and self.gpus) or self.cores)
-        started: dict[int, int] = {}
+        workers = (gpus and self.gpus) or self.cores
+        groups = growing_groups(tasks, workers)
+        remaining = iter(range(len(groups)))
+        pending: dict[Any, Call] = {}
+        limit = TASKS_PER_CORE * workers
+        remote = self.call.options(num_gpus=gpus)
 
-        def start(number: int) -> None:
-            started[number] = started.get(number, 0) + 1
-            pending[self.call.options(num_gpus=gpus).remote(shared, tasks[number])] = number
+        def start(number: int, attempt: int = 1) -> None:
+            call = Call(stage, self.runs, number, attempt)
+            # Within a list, a reference is passed on as it is.
+            pending[remote.remote([shared], groups[number], call, self.whereabouts)] = call
 
         while True:
             while len(pending) < limit and (number := next(remaining, None)) is not None:
@@ -135,36 +165,46 @@ class Cluster:
             ready, _ = self.ray.wait(list(pending), timeout=self.stall_seconds)
             self.note_lost_nodes()
             if not ready:
-                self.repeat(pending, started, start)
+                for call in self.stalled(pending):
+                    start(call.number, call.attempt + 1)
             for reference in ready:
-                number = pending.pop(reference)
-                consume(tasks[number], self.result(reference))
-                advance()
+                group = groups[pending.pop(reference).number]
+                for task, result in zip(group, self.results(reference, stage), strict=True):
+                    consume(task, result)
+                    advance()
 
-    def repeat(
-        self, pending: dict[Any, int], started: dict[int, int], start: Callable[[int], None]
-    ) -> None:
-        """Start tasks again of which none has ended in a long time: their processes do not answer."""
-        for reference, number in list(pending.items()):
-            if started[number] > RETRIES:
-                raise TreetopError(
-                    f"a task on the cluster did not end in {self.stall_seconds / 60:.3g} minutes, "
-                    f"{RETRIES + 1} times: raise stall_minutes, or see `ray list tasks`"
-                )
+    def stalled(self, pending: dict[Any, Call]) -> list[Call]:
+        """Cancel tasks of which none has ended in a long time: their processes do not answer."""
+        calls = list(pending.values())
+        places = self.ray.get(self.whereabouts.of.remote([call.name for call in calls]))
+        if any(call.attempt > RETRIES for call in calls):
+            raise TreetopError(
+                f"a task of {calls[0].stage} on {places_listed(places)} did not end in "
+                f"{self.stall_seconds / 60:.3g} minutes, {RETRIES + 1} times: "
+                "raise stall_minutes, or see `ray list tasks`"
+            )
+        for reference in pending:
             self.ray.cancel(reference, force=True)
-            del pending[reference]
-            start(number)
-        self.reporter.note("tasks on the cluster do not answer: repeating them")
+        pending.clear()
+        self.reporter.note(
+            f"tasks of {calls[0].stage} on {places_listed(places)} do not answer: they are repeated"
+        )
+        return calls
 
-    def result(self, reference: Any) -> Any:
-        """Return the result of a task, or raise its error as if it had occurred here."""
+    def results(self, reference: Any, stage: str) -> list[Any]:
+        """Return the results of a call, or raise its error as if it had occurred here."""
         try:
-            return self.ray.get(reference)
+            results, failed = self.ray.get(reference)
+            if failed is not None:
+                self.reporter.note(f"{failed} has failed during {stage}: its task was repeated")
+            return list(results)
         except self.ray.exceptions.RayTaskError as error:
             raise (error.cause or error) from None
         except self.ray.exceptions.RayError as error:
             reason = str(error).strip().splitlines()[0]
-            raise TreetopError(f"a task on the cluster failed {RETRIES + 1} times: {reason}") from None
+            raise TreetopError(
+                f"a task of {stage} on the cluster failed {RETRIES + 1} times: {reason}"
+            ) from None
 
 
 # Classes of objects that go to a machine once, however many tasks they are part of.
@@ -204,7 +244,39 @@ def no_cluster(address: str, reason: str) -> TreetopError:
     )
 
 
-def call(work: Remote[Item, Result], task: Item) -> Result:
-    """Do a task in a process of the cluster."""
-    failpoint("task")
-    return work(task, np.zeros(1, np.uint8))
+def call(
+    work: list[Any], tasks: Sequence[Any], called: Call, whereabouts: Any
+) -> tuple[list[Any], str | None]:
+    """Do tasks in a process of the cluster; also returns where they have failed before, if they have.
+
+    `work` has one element, the reference to what does them.
+    """
+    import ray
+
+    failed = ray.get(whereabouts.started.remote(called.name, place_here(ray)))
+    failpoint(called.stage, called.number)
+    do, cancel = opened(work[0]), np.zeros(1, np.uint8)
+    return [do(task, cancel) for task in tasks], failed
+
+
+@lru_cache(maxsize=1)
+def opened(reference: Any) -> Remote[Any, Any]:
+    """Return what does the tasks of a run, with its working memory: the next calls use it again."""
+    import ray
+
+    work: Remote[Any, Any] = ray.get(reference)
+    return work
+
+
+def growing_groups(tasks: Sequence[Item], workers: int) -> list[Sequence[Item]]:
+    """Divide tasks into those of one call: a single one at first, then more and more.
+
+    Where there are many, the first ones are the largest. A call takes milliseconds by itself.
+    """
+    groups: list[Sequence[Item]] = []
+    start = 0
+    while start < len(tasks):
+        size = 1 + len(groups) // (CALLS_PER_SIZE * workers)
+        groups.append(tasks[start : start + size])
+        start += size
+    return groups

@@ -185,10 +185,14 @@ class ProcessTeam(GroupTeam):
     def failure(self) -> TreetopError:
         """Return the error about the process that has failed: it has stopped giving signs of life."""
         silent = self.beats.silent()
-        who = " and ".join(silent) or "another process"
+        happened = f"{' and '.join(silent)} stopped or does not answer"
+        if not silent:
+            happened = (
+                "a process did not answer in time, though all are alive (raise stall_minutes if one is "
+                "slow)"
+            )
         return TreetopError(
-            f"{who} stopped or does not answer: run again with --resume (resume=True) to continue from "
-            "the last checkpoint"
+            f"{happened}: run again with --resume (resume=True) to continue from the last checkpoint"
         )
 
     def close(self, failed: bool = False) -> None:

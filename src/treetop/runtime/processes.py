@@ -19,6 +19,8 @@ from treetop.runtime.process_group import LOOPBACK, ProcessTeam
 from treetop.runtime.runtime import Runtime
 from treetop.runtime.team import Place, Team
 
+# Torch would write where in its code it noticed that another process has ended.
+QUIET = {"TORCH_CPP_LOG_LEVEL": "ERROR"}
 # The module that a follower runs, and the variable that tells it when others have failed.
 FOLLOWING, STALL_SECONDS = "treetop.training.finetune.following", "TREETOP_STALL_SECONDS"
 
@@ -79,7 +81,7 @@ def start_follower(place: Place, stall_seconds: float) -> subprocess.Popen[bytes
     """Start a follower; Ctrl-C is not for it but for the leader, which dismisses its followers."""
     return subprocess.Popen(
         [sys.executable, "-m", FOLLOWING],
-        env={**os.environ, **place.environment(), STALL_SECONDS: str(stall_seconds)},
+        env={**QUIET, **os.environ, **place.environment(), STALL_SECONDS: str(stall_seconds)},
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -30,6 +31,15 @@ def temporary_space() -> Iterator[None]:
             f"temporary files cannot be written to {folder} ({error.strerror or error}): set TMPDIR "
             "to a folder with more space"
         ) from None
+
+
+def damaged() -> TreetopError:
+    """Return the error to raise if a temporary file is not what was written to it."""
+    folder = tempfile.gettempdir() if has_temporary_folder() else "its folder"
+    return TreetopError(
+        f"a temporary file in {folder} was cut off or damaged: train again, or set TMPDIR to a folder "
+        "on another disk"
+    )
 
 
 class ArrayFile:
@@ -55,8 +65,16 @@ class ArrayFile:
         with self._lock, temporary_space():
             self._file.seek(offset)
             content = self._file.read(values.nbytes)
+        if len(content) < values.nbytes:
+            raise damaged()
         values.view(np.uint8)[:] = np.frombuffer(content, np.uint8)
         return values
+
+    def path(self) -> Path:
+        """A name of the open file, which has none in its folder (Linux only); see `failpoint`."""
+        with self._lock:
+            self._file.flush()
+            return Path(f"/proc/self/fd/{self._file.fileno()}")
 
 
 class Shelf:

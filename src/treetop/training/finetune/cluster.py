@@ -6,11 +6,12 @@ it there and writes it to the run's folder, so machines need no folder in common
 
 from __future__ import annotations
 
+import math
 import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from treetop.runtime.background import Later
 from treetop.runtime.cluster import RETRIES, Cluster
 from treetop.runtime.parallel import torch_threads
 from treetop.runtime.process_group import GroupTeam
+from treetop.runtime.whereabouts import pinned_here, place_here
 from treetop.training.finetune.level import LevelStart, learn_level
 from treetop.training.finetune.network import LearningEncoder
 from treetop.training.finetune.problem import TuningProblem
@@ -29,6 +31,15 @@ from treetop.training.finetune.state import State, copied
 SECONDS_BETWEEN_READINGS = 0.5
 
 
+class News(NamedTuple):
+    """What has happened in a level since the driver last asked."""
+
+    figures: list[Figures]
+    checkpoint: State | None
+    starts: int
+    failed: list[str]  # processes, with their machines
+
+
 class Keeper:
     """An actor with the log of a level: its metrics, its last checkpoint and its result."""
 
@@ -36,11 +47,25 @@ class Keeper:
         self.checkpoint, self.result = checkpoint, Arrays()
         self.figures: list[Figures] = []
         self.starts, self.changed = 0, False
+        self.places: dict[int, str] = {}
+        self.failed: list[str] = []
 
     def start(self) -> State | None:
         """Return where to start, or to start again."""
         self.starts += 1
         return self.checkpoint
+
+    def join(self, rank: int, place: str) -> None:
+        """Note where a process runs."""
+        self.places[rank] = place
+
+    def lose(self, failed: list[int], missed: list[int]) -> None:
+        """Note that processes have failed; if none has, those that others (`missed`) waited for."""
+        silent = [rank for rank in sorted(self.places) if missed and rank not in missed]
+        self.failed += [
+            f"process {rank} ({self.places.get(rank, 'not started')})"
+            for rank in failed or silent or missed
+        ]
 
     def record(self, figures: Figures) -> None:
         """Keep metrics; those of steps that are repeated replace the earlier ones."""
@@ -54,11 +79,13 @@ class Keeper:
         """Keep the result of the level."""
         self.result = result
 
-    def news(self, after: float) -> tuple[list[Figures], State | None, int]:
-        """Return the metrics of steps after `after`, a checkpoint if it is new, and how many starts."""
+    def news(self, after: float) -> News:
+        """Return what is new since the last call; metrics since step `after`."""
         checkpoint = self.checkpoint if self.changed else None
-        self.changed = False
-        return [one for one in self.figures if one["step"] > after], checkpoint, self.starts
+        figures = [one for one in self.figures if one["step"] > after]
+        news = News(figures, checkpoint, self.starts, self.failed)
+        self.changed, self.failed = False, []
+        return news
 
     def finished(self) -> Arrays:
         """Return the result of the level."""
@@ -94,9 +121,8 @@ def work_on_level(parts: dict[str, Any]) -> None:
     encoder, problem = shared.encoder, with_own_labels(shared.problem)
     start: LevelStart = ray.get(parts["start"][0])
     keeper, runtime = parts["keeper"], problem.runtime
-    checkpoint = None
-    if team.leads:
-        checkpoint = ray.get(keeper.start.remote())
+    ray.get(keeper.join.remote(team.rank, place_here(ray)))
+    checkpoint = ray.get(keeper.start.remote()) if team.leads else None
     start = start._replace(checkpoint=team.agree(checkpoint))
     threads = team.torch_threads(int(parts["threads"]), runtime.deterministic)
     with torch_threads(threads):
@@ -127,12 +153,9 @@ def learn_on_cluster(
     """
     ray = cluster.ray
     from ray.train import FailureConfig, RunConfig, ScalingConfig
-    from ray.train.torch import TorchTrainer
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+    from ray.train.torch import TorchConfig, TorchTrainer
 
-    here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
-    actor = ray.remote(Keeper).options(num_cpus=0, scheduling_strategy=here)
-    keeper = actor.remote(start.checkpoint)
+    keeper = pinned_here(ray, Keeper, start.checkpoint)
     workers, threads = workers_of(problem, cluster)
     with tempfile.TemporaryDirectory(prefix="treetop-ray-") as folder:
         trainer = TorchTrainer(
@@ -149,8 +172,10 @@ def learn_on_cluster(
                 use_gpu=cluster.gpus > 0,
                 resources_per_worker={"CPU": threads, **({"GPU": 1} if cluster.gpus else {})},
             ),
+            torch_config=TorchConfig(timeout_s=math.ceil(cluster.stall_seconds)),
             run_config=RunConfig(
                 storage_path=str(Path(folder).resolve()),
+                callbacks=[failure_callback(keeper)],
                 failure_config=FailureConfig(max_failures=RETRIES),
             ),
         )
@@ -170,25 +195,44 @@ def learn_on_cluster(
     return {name: np.array(values) for name, values in level.items()}
 
 
+def failure_callback(keeper: Any) -> Any:
+    """Return a callback of Ray Train that tells the actor which processes have failed."""
+    from ray.train import UserCallback
+
+    class Failures(UserCallback):  # type: ignore[misc]
+        """Tells processes that have failed from those that waited for them in vain."""
+
+        def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
+            """Called by the controller."""
+            waiting = ("gloo", "nccl", "connection")
+            missed = [
+                rank
+                for rank, error in worker_exceptions.items()
+                if type(error).__name__ == "UserExceptionWithTraceback"
+                and any(word in str(error).lower() for word in waiting)
+            ]
+            keeper.lose.remote(sorted(worker_exceptions.keys() - missed), sorted(missed))
+
+    return Failures()
+
+
 def follow_training(training: Later[Any], keeper: Any, t: int, log: RunLog, cluster: Cluster) -> None:
     """Write what the actor has been told to the log, until the training of level `t` ends."""
     last, known_starts, runs = -1.0, 1, True
     while runs:
         runs = training.runs
-        figures, checkpoint, starts = cluster.ray.get(keeper.news.remote(last))
-        for entry in figures:
+        news: News = cluster.ray.get(keeper.news.remote(last))
+        for entry in news.figures:
             log.record(entry)
             last = entry["step"]
-        if checkpoint is not None:
-            log.save_checkpoint(t, checkpoint)
+        if news.checkpoint is not None:
+            log.save_checkpoint(t, news.checkpoint)
         cluster.note_lost_nodes()
-        if starts > known_starts:
-            machines = " and ".join(sorted(set(cluster.known.values())))
-            cluster.reporter.note(
-                "a process of fine-tuning has failed: continuing from the last checkpoint on "
-                f"{machines}"
-            )
-            known_starts = starts
+        for process in news.failed:
+            cluster.reporter.note(f"{process} of fine-tuning has failed")
+        if news.starts > known_starts:
+            cluster.reporter.note("fine-tuning continues from the last checkpoint")
+            known_starts = news.starts
         if runs:
             training.wait(SECONDS_BETWEEN_READINGS)
 

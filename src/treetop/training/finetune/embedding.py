@@ -14,8 +14,8 @@ from treetop.runtime.cluster import Cluster
 from treetop.runtime.parallel import torch_threads
 from treetop.runtime.team import Team
 
-# Batches per task on a cluster: enough that sending the encoder takes little of the time.
-BATCHES_PER_TASK = 16
+# Batches per task on a cluster: few enough that all processes have some until the end.
+MOST_BATCHES_PER_TASK, TASKS_PER_WORKER = 16, 4
 
 
 def embed_together(
@@ -66,7 +66,8 @@ def embed_on_cluster(
 ) -> np.ndarray:
     """Compute Φ_dnn of all documents; the batches are those of a single process."""
     batches = list(encoder.rows_of_batches(tokens))
-    starts = range(0, len(batches), BATCHES_PER_TASK)
+    workers = cluster.gpus or cluster.cores
+    size = max(1, min(MOST_BATCHES_PER_TASK, len(batches) // (TASKS_PER_WORKER * workers)))
     vectors = np.zeros((tokens.rows, encoder.width), np.float32)
 
     def keep(task: list[np.ndarray], embedded: np.ndarray) -> None:
@@ -76,8 +77,8 @@ def embed_on_cluster(
 
     home = next(encoder.parameters()).device
     work = EncodingTasks(encoder.cpu(), tokens, on_gpu=cluster.gpus > 0)
-    tasks = [batches[start : start + BATCHES_PER_TASK] for start in starts]
-    cluster.run(work, tasks, keep, lambda: None, gpus=min(1, cluster.gpus))
+    tasks = [batches[start : start + size] for start in range(0, len(batches), size)]
+    cluster.run("encoding", work, tasks, keep, lambda: None, gpus=min(1, cluster.gpus))
     encoder.to(home)
     return vectors
 
