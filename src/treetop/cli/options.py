@@ -328,10 +328,10 @@ class ReportOptions(ReadOptions):
 
     paths: tuple[Path, ...] = documented(
         MISSING,
-        "Model folders, and data with labels to evaluate them on; without data, a report tells what is "
+        "Model folders and, last, data with labels to evaluate them on; without, a report says what is "
         "known of the models.",
         flags=(),
-        metavar="MODEL... [DATA]",
+        metavar="MODEL",
     )
     data: Path | None = documented(
         None, "Data with labels, instead of the last argument.", metavar="DATA"
