@@ -173,8 +173,7 @@ class XRLinear(Learner):
         place: Runtime,
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
-        settings, words, texts, line = asked, None, None, ""
-        watched, kept = None, None
+        settings, words, texts, watched, kept, line = asked, None, None, None, None, ""
         rows = training.counted_rows(weights)
         if isinstance(X, TextsWithFeatures):
             X, texts = X.X, X.texts if settings.keep_documents else None
@@ -203,8 +202,7 @@ class XRLinear(Learner):
         settings = auto.for_size(auto.with_costs(settings, Y, weights), Y.shape[1])
         views = [] if words is None else views_of(settings.views(), words.widths)
         hashes = list(hashes_of_rows(X)) if watched is None else watched.hashes
-        held = training.held_out(hashes)
-        marks = training.fold_marks(held, X.rows) if settings.calibrate else None
+        held, marks = training.fold_of(hashes, settings)
         forests = training.train_forests(
             X, Y, weights, settings, place, views=views, tree=tree, held=marks
         )
@@ -222,7 +220,5 @@ class XRLinear(Learner):
             hashes=hashes,
             competition=line,
         )
-        if marks is None:
-            return model
         own_texts = None if kept is None else kept.of(held)
         return training.with_confidence(model, forests.of_fold, X[held], own_texts, Y[held], place)

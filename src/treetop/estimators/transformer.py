@@ -217,9 +217,8 @@ class XRTransformer(Learner):
         if settings.words and words is not None:
             views = views_of(settings.views(), words.widths)
         hashes = list(hashes_of(data.texts))
-        held = training.held_out(hashes)
-        fold = settings.calibrate and not data.held_texts
-        marks = training.fold_marks(held, X.rows) if fold else None
+        held, marks = training.fold_of(hashes, settings)
+        marks = None if data.held_texts else marks
         forests = steps.rankers(X, data, head, views, marks)
         model = training.learned_model(
             kind=self.kind,
@@ -237,9 +236,7 @@ class XRTransformer(Learner):
         )
         if settings.calibrate and data.held_texts:
             return training.with_confidence_on(model, data, steps.runtime)
-        if marks is None:
-            return model
-        if settings.fine_tune:
+        if settings.fine_tune and marks is not None:
             steps.runtime.reporter.note(APPROXIMATE)
         texts = [data.texts[row] for row in held.tolist()] if data.features is None else None
         return training.with_confidence(

@@ -16,9 +16,11 @@ from treetop.model.model import Model
 from treetop.model.predictor import Predictor
 from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
+from treetop.settings.schema import LinearSettings
 from treetop.training.calibrating import FEWEST_DOCUMENTS, OutOfFold, fit_calibration
 from treetop.training.choosing import fit_thresholds
 from treetop.training.documents import TrainingDocuments
+from treetop.training.folds import held_out
 
 # Labels per document that are looked at; and the numbers of words that copies of texts are cut to, of
 # how many documents each, and how many labels of theirs.
@@ -36,13 +38,17 @@ def first_words(text: str, count: int) -> str:
     return " ".join(words[:count])
 
 
-def fold_marks(held: np.ndarray, documents: int) -> np.ndarray | None:
-    """A mark (uint8) per document, 1 for those held out; None if they are too few to learn from."""
-    if held.size < FEWEST_DOCUMENTS:
-        return None
-    marks = np.zeros(documents, np.uint8)
+def fold_of(hashes: Sequence[int], settings: LinearSettings) -> tuple[np.ndarray, np.ndarray | None]:
+    """The rows to hold out, and a mark (uint8) per document, 1 for those.
+
+    There are no marks if nothing is calibrated, or if the documents are too few to learn from.
+    """
+    held = held_out(hashes)
+    if not settings.calibrate or held.size < FEWEST_DOCUMENTS:
+        return held, None
+    marks = np.zeros(len(hashes), np.uint8)
     marks[held] = 1
-    return marks
+    return held, marks
 
 
 def with_confidence(
@@ -53,7 +59,7 @@ def with_confidence(
     truth: sp.csr_matrix,
     runtime: Runtime,
 ) -> Model:
-    """The model with a calibration and thresholds; as it is if there are too few documents.
+    """The model with a calibration and thresholds; as it is if there are no rankers of a fold.
 
     Parameters
     ----------
@@ -70,6 +76,8 @@ def with_confidence(
     runtime : Runtime
         Where to work.
     """
+    if not of_fold:
+        return model
     runtime.reporter.step("calibration")
     own_counts = np.bincount(truth.indices, minlength=truth.shape[1])
     fold = replace(model, rankers=tuple(of_fold), label_counts=model.label_counts - own_counts)
