@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,18 @@ if TYPE_CHECKING:
     from treetop.metrics import Evaluation
 
 
+# Labels per document, unless another number is asked for.
+LABELS = 5
+
+
+class AskedLabels(NamedTuple):
+    """Which labels are predicted: the best `k`, those of them that reach the threshold."""
+
+    k: int
+    calibrated: bool  # whether the threshold is one of probabilities
+    threshold: float | np.ndarray | None
+
+
 class PredictKeywords(TypedDict, total=False):
     """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
 
@@ -41,9 +53,11 @@ class FittedMixin(SavingMixin):
     def predict(
         self,
         X: Any,
-        k: int = 5,
+        k: int | None = None,
         *,
-        threshold: float | None = None,
+        threshold: float | str | None = None,
+        precision: float | None = None,
+        probability: bool = False,
         **options: Unpack[PredictKeywords],
     ) -> Predictions:
         """Predict the best labels of each document.
@@ -55,10 +69,18 @@ class FittedMixin(SavingMixin):
             A text without any word that the model can read, such as an empty one, gets no labels; a
             row of zeros in a matrix gets the labels that are frequent in the training data.
         k : int, default=5
-            Number of labels per document.
-        threshold : float, optional
+            Number of labels per document. With a `precision` or the name of a threshold, it is the
+            maximum, by default a number that almost no document exceeds.
+        threshold : float or {'micro-F1', 'macro-F1', 'macro-F1-per-label'}, optional
             Minimum score of a label: of the best `k` labels, those that reach it are predicted. A
-            document may have none.
+            document may have none. A name stands for the minimum probability with the best F1 on
+            held-out documents.
+        precision : float, optional
+            Predict the labels that are right in this share of the cases, such as 0.95: the minimum
+            probability follows from held-out documents.
+        probability : bool, default=False
+            Return probabilities instead of scores; `threshold` is then one of probabilities. So it is
+            with a `precision` or the name of a threshold. See `predict_proba`.
         **options
             Keyword arguments of `predict_scores`: ``features``, ``beam``, ``allow``, ``candidates``,
             ``threads``, ``runtime``.
@@ -83,8 +105,9 @@ class FittedMixin(SavingMixin):
         >>> [[name for name, score in row] for row in confident]
         [['fruit', 'red'], ['blue'], []]
         """
-        check_threshold(threshold)
-        return named_predictions(self.predict_scores(X, k, **options), self.classes_, threshold)
+        chosen = self._choice(k, threshold, precision, probability)
+        scores = self._predicted(X, chosen.k, chosen.calibrated, **options)
+        return named_predictions(scores, self.classes_, chosen.threshold)
 
     def predict_scores(
         self,
@@ -324,6 +347,61 @@ class FittedMixin(SavingMixin):
             P@1 of `evaluate`. For other metrics see `treetop.scorer`.
         """
         return float(self.evaluate(X, y, features=features)["P@1"])
+
+    def calibrate(
+        self, X: Any, y: Any, *, features: Any = None, runtime: Runtime | None = None
+    ) -> Self:
+        """Make an estimator whose scores are converted to probabilities as new documents show.
+
+        Training does this by itself, with a part of its documents. Imported models, those of older
+        folders and ensembles are not calibrated.
+
+        Parameters
+        ----------
+        X : iterable of str, or feature matrix
+            Documents that the model was not trained on: some hundred at least.
+        y : list of lists of label names, or matrix
+            Their labels, as for `evaluate`.
+        features : matrix, optional
+            Precomputed features of the texts, as for `predict_scores`.
+        runtime : Runtime, optional
+            Threads, device and precision.
+
+        Returns
+        -------
+        estimator
+            A new one, with the same model and another calibration.
+        """
+        from treetop.training.out_of_fold import calibrated_parts  # on use, as in `explain`
+
+        documents, model = self._documents(X, features), self._fitted()
+        return self._with_parts(calibrated_parts(model, documents, y, self._place(runtime)))
+
+    def _with_parts(self, parts: dict[str, Any]) -> Self:
+        """A copy whose model has these optional parts."""
+        raise NotImplementedError
+
+    def _choice(
+        self,
+        k: int | None,
+        threshold: float | str | None,
+        precision: float | None,
+        probability: bool,
+    ) -> AskedLabels:
+        """Which labels `predict` is asked for."""
+        if precision is None and not isinstance(threshold, str):
+            check_threshold(threshold)
+            return AskedLabels(LABELS if k is None else k, probability, threshold)
+        thresholds = self._fitted().thresholds
+        if thresholds is None:
+            raise TreetopError(NOT_CALIBRATED)
+        if precision is None:
+            least = thresholds.named(str(threshold))
+        elif threshold is None:
+            least = thresholds.for_precision(precision).threshold
+        else:
+            raise TreetopError("threshold and precision are alternatives: give one of them")
+        return AskedLabels(thresholds.most_labels if k is None else k, True, least)
 
     def _predicted(
         self,

@@ -61,7 +61,9 @@ def test_training_is_estimated_before_it_starts(tmp_path, capsys):
     assert run_command([*command, str(tmp_path / "model")]) == 0
     lines = capsys.readouterr().err.splitlines()
     (estimate,) = [line for line in lines if "estimate on" in line]
-    assert re.search(r": [\d.]+ s.* \(text features [\d.]+ s, rankers [\d.]+ s", estimate)
+    assert re.search(
+        r": [\d.]+ s.* \(competition [\d.]+ s, text features [\d.]+ s, rankers [\d.]+ s", estimate
+    )
     assert lines.index(estimate) < next(n for n, line in enumerate(lines) if "text features: " in line)
     assert run_command([*command, str(tmp_path / "other"), "-q", "--json"]) == 0
     printed = capsys.readouterr()

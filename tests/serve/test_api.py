@@ -435,3 +435,45 @@ def test_an_encoder_is_served(tmp_path):
         answer = client.post("/v1/predict", json={"text": "apple pear", "k": 1, "explain": True}).json()
         assert answer["results"][0]["labels"][0]["why"]["encoder"] != 0
         assert client.get("/v1/model").json()["encoder"] is True
+
+
+@pytest.fixture(scope="module")
+def calibrated(tmp_path_factory):
+    """A client of a model that training has calibrated, and the model."""
+    words = ["red", "green", "blue", "sky"]
+    texts = [f"{words[n % 4]} {words[n // 7 % 4]} {n}" for n in range(240)]
+    model = treetop.XRLinear().fit(texts, [text.split()[:2] for text in texts])
+    folder = tmp_path_factory.mktemp("calibrated") / "model"
+    model.save(folder)
+    with client_of(folder) as client:
+        yield client, model
+
+
+def test_probabilities_join_scores_and_choose_labels(calibrated):
+    server, model = calibrated
+    asked = {"text": "a red sky", "k": 4}
+    labels = server.post("/v1/predict", json=asked).json()["results"][0]["labels"]
+    expected = model.predict(["a red sky"], 4, probability=True)[0]
+    assert [(one["label"], one["probability"]) for one in labels] == [
+        (name, pytest.approx(probability, abs=1e-5)) for name, probability in expected
+    ]
+    assert [one["score"] for one in labels] == sorted((one["score"] for one in labels), reverse=True)
+    least = {**asked, "probability": labels[1]["probability"] - 1e-5}
+    chosen = server.post("/v1/predict", json=least).json()["results"][0]["labels"]
+    assert chosen == [one for one in labels if one["probability"] >= least["probability"]]
+    promised = server.post("/v1/predict", json={**asked, "precision": 0.8}).json()["results"][0]
+    names = [name for name, _ in model.predict(["a red sky"], 4, precision=0.8)[0]]
+    assert [one["label"] for one in promised["labels"]] == names
+    info = server.get("/v1/model").json()
+    assert info["calibrated"]
+    assert info["thresholds"] == model.model_.thresholds.describe()
+
+
+def test_a_model_that_is_not_calibrated_keeps_no_promise(tmp_path):
+    treetop.XRLinear().fit(["red", "blue"] * 5, [["red"], ["blue"]] * 5).save(tmp_path / "model")
+    with client_of(tmp_path / "model") as client:
+        for choice in ({"precision": 0.9}, {"probability": 0.5}):
+            answer = client.post("/v1/predict", json={"text": "red", **choice})
+            assert error_of(answer) == (409, "not_calibrated")
+        labels = client.post("/v1/predict", json={"text": "red"}).json()["results"][0]["labels"]
+        assert set(labels[0]) == {"label", "score"}

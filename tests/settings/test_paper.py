@@ -60,6 +60,7 @@ NOT_PINNED = {
     "seed": "it is that of a member of the ensemble",
     "competition": "n-grams and costs are pinned, so nothing is left to decide",
     "optimize": "the same",
+    "calibrate": "it does not change scores",
     "keep_documents": "it does not change predictions",
     "validate_every": "nothing is held out",
 }

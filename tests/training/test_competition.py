@@ -17,7 +17,7 @@ from treetop.settings.schema import LinearSettings
 from treetop.training import competition
 from treetop.training.competition import Judge, decided
 from treetop.training.sampling import (
-    Documents,
+    SampledFrom,
     TrialSample,
     documents_with,
     sample_of,
@@ -77,7 +77,7 @@ def matrix(names):
 @pytest.fixture(scope="module")
 def unspaced():
     texts, names = without_spaces()
-    return Documents(texts, matrix(names), None)
+    return SampledFrom(texts, matrix(names), None)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_the_choice_does_not_depend_on_the_number_of_threads(unspaced, chosen):
 
 def test_ties_go_to_the_rules():
     texts, names = with_words()
-    settings, line = decided(LinearSettings(), Documents(texts, matrix(names), None), Runtime())
+    settings, line = decided(LinearSettings(), SampledFrom(texts, matrix(names), None), Runtime())
     assert settings.ngrams == auto.with_ngrams(RULES, texts)[0].ngrams
     assert line.endswith("nothing else is significantly better")
 
@@ -112,13 +112,13 @@ def test_what_is_given_by_hand_is_respected(unspaced, given):
 
 def test_few_documents_follow_the_rules(unspaced):
     texts, Y = unspaced.texts[:499], unspaced.Y[:499]
-    settings, line = decided(LinearSettings(), Documents(texts, Y, None), Runtime())
+    settings, line = decided(LinearSettings(), SampledFrom(texts, Y, None), Runtime())
     assert (settings.ngrams, line) == (auto.TITLES, "")
 
 
 def test_validation_documents_are_the_held_out_part(unspaced):
     texts, Y, _ = unspaced[:3]
-    documents = Documents(texts[:500], Y[:500], None, texts[500:], Y[500:])
+    documents = SampledFrom(texts[:500], Y[:500], None, texts[500:], Y[500:])
     sample = sample_of(documents, auto.with_costs(RULES, Y, None))
     assert set(sample.held_texts) <= set(texts[500:])
     assert set(sample.texts) <= set(texts[:500])

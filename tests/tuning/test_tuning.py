@@ -12,7 +12,7 @@ from treetop.runtime import Runtime, extras
 from treetop.settings.schema import LinearSettings
 from treetop.tuning.search import complete_trials, open_study
 from treetop.tuning.space import dimensions, of_default
-from treetop.tuning.workspace import Documents, Workspace
+from treetop.tuning.workspace import SplitDocuments, Workspace
 
 optuna = pytest.importorskip("optuna")
 RUNTIME = Runtime(threads=2)
@@ -52,7 +52,7 @@ def test_trees_of_a_workspace_score_as_the_estimator_does(hidden_in_letters):
         model = treetop.XRLinear(trees=2, threads=2, competition=False, **extra)
         model.fit(texts[:400], labels[:400])
         Y = treetop.training.read_labels(labels, None)[0]
-        documents = Documents(texts[:400], Y[:400], texts[400:], Y[400:])
+        documents = SplitDocuments(texts[:400], Y[:400], texts[400:], Y[400:])
         workspace = Workspace(documents, "nDCG@5", 2)
         settings = model.settings_
         *_, measured = workspace.growing(settings)

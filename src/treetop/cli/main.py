@@ -17,6 +17,7 @@ from treetop.cli.console import Console, versions
 from treetop.cli.data import data_app
 from treetop.cli.mistakes import print_error
 from treetop.cli.options import (
+    CalibrateOptions,
     CompareOptions,
     DemoOptions,
     EvaluateOptions,
@@ -155,6 +156,21 @@ def compare_command(options: CompareOptions, console: Console | None = None) -> 
     from treetop.cli.comparison import compare_models
 
     compare_models(options, console)
+
+
+@command(
+    app,
+    "calibrate",
+    USE,
+    "treetop calibrate mymodel mydata --split dev",
+)
+@options_from(CalibrateOptions)
+def calibrate_command(options: CalibrateOptions, console: Console | None = None) -> None:
+    """Fit probabilities and thresholds to documents that the model was not trained on."""
+    import_scipy()
+    from treetop.cli.calibration import calibrate_model
+
+    calibrate_model(options, console)
 
 
 @command(

@@ -178,8 +178,23 @@ class PredictOptions(ReadOptions):
         "Texts, one per line, or data in any supported format; - reads lines from standard input.",
         flags=(),
     )
-    k: int = documented(5, "Number of labels per text.", flags=("-k",), at_least=1)
-    threshold: float | None = documented(None, "Leave out labels with a lower score than this.")
+    k: int | None = documented(
+        None,
+        "Number of labels per text, 5 by default; with --precision or --choose, the maximum.",
+        flags=("-k",),
+        at_least=1,
+    )
+    threshold: float | None = documented(
+        None, "Leave out labels with a lower probability, or score if not calibrated, than this."
+    )
+    precision: float | None = documented(
+        None, "Choose the labels that are right in this share of the cases, such as 0.95."
+    )
+    choose: str | None = documented(
+        None,
+        "Choose the labels with the best F1 on held-out documents.",
+        choices=("micro-F1", "macro-F1", "macro-F1-per-label"),
+    )
     output: Path | None = documented(
         None, "File to write to instead of standard output.", flags=("-o", "--output"), metavar="FILE"
     )
@@ -221,6 +236,26 @@ class ExplainOptions:
         None, "A .npz file with the precomputed features of the text: one row.", metavar="FILE"
     )
     json: bool = documented(False, JSON_HELP)
+
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
+@dataclass(frozen=True)
+class CalibrateOptions(ReadOptions):
+    """Options of `treetop calibrate`."""
+
+    model: Path = documented(MISSING, MODEL_HELP, flags=())
+    data: Path = documented(MISSING, DATA_HELP, flags=())
+    output: Path | None = documented(
+        None,
+        "Folder to write the calibrated model to, instead of replacing it.",
+        flags=("-o", "--output"),
+        metavar="MODEL",
+    )
+    split: str | None = documented(
+        None, "Split of the data to calibrate on; test by default, or the only one."
+    )
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -293,10 +328,10 @@ class ReportOptions(ReadOptions):
 
     paths: tuple[Path, ...] = documented(
         MISSING,
-        "Model folders, and data with labels to evaluate them on; without data, a report tells what is "
+        "Model folders and, last, data with labels to evaluate them on; without, a report says what is "
         "known of the models.",
         flags=(),
-        metavar="MODEL... [DATA]",
+        metavar="MODEL",
     )
     data: Path | None = documented(
         None, "Data with labels, instead of the last argument.", metavar="DATA"

@@ -15,9 +15,11 @@ from treetop.cli.console import Console
 from treetop.cli.documents import STDIN, Incoming, note_terminal, read_incoming
 from treetop.cli.options import PredictOptions
 from treetop.cli.paths import check_model, check_readable
+from treetop.cli.predicted import PROBABILITY, SCORE
 from treetop.data.compression import compressed, is_compressed
 from treetop.features.given import TextsWithFeatures, parts_of
 from treetop.features.words.tokens import blocks_of_text
+from treetop.model.calibration import NOT_CALIBRATED
 from treetop.runtime import Runtime
 from treetop.runtime.anywhere import using_cluster
 from treetop.runtime.files import STDOUT, replacing_file
@@ -43,7 +45,11 @@ def predict_file(options: PredictOptions, console: Console) -> None:
         estimator = treetop.load(str(options.model))
         runtime = Runtime(cluster=options.cluster, reporter=report)
         incoming = read_incoming(options.file, options, options.split, estimator.model_, report)
-        header, line = line_maker(options, incoming, estimator.classes_)
+        calibrated = estimator.model_.calibrated
+        if not calibrated:
+            console.note(NOT_CALIBRATED)
+        value = PROBABILITY if calibrated else SCORE
+        header, line = line_maker(options, incoming, estimator.classes_, value)
         advance = report.step("predicting", block_count(incoming))
         count = 0
         scale = 1 if options.cluster is None else BLOCKS_AT_ONCE
@@ -53,7 +59,9 @@ def predict_file(options: PredictOptions, console: Console) -> None:
                 predictions = estimator.predict(
                     block,
                     options.k,
-                    threshold=options.threshold,
+                    threshold=options.threshold if options.choose is None else options.choose,
+                    precision=options.precision,
+                    probability=calibrated,
                     beam=options.beam,
                     runtime=runtime,
                 )
@@ -64,7 +72,9 @@ def predict_file(options: PredictOptions, console: Console) -> None:
                 advance()
 
 
-def line_maker(options: PredictOptions, incoming: Incoming, classes: Any) -> tuple[str, predicted.Line]:
+def line_maker(
+    options: PredictOptions, incoming: Incoming, classes: Any, value: str
+) -> tuple[str, predicted.Line]:
     """The first line of the output, if it has one, and what makes the lines of documents."""
     form = predicted.output_format(options.output, options.format)
     columns = predicted.column_names_of(incoming.records)
@@ -72,8 +82,8 @@ def line_maker(options: PredictOptions, incoming: Incoming, classes: Any) -> tup
         if is_lines(incoming):
             columns = [TEXT]
         delimiter = predicted.delimiter_for(options.output, incoming.delimiter)
-        return predicted.csv_line(columns, delimiter, classes)
-    return "", predicted.json_line(columns) if form == "jsonl" else predicted.tab_line
+        return predicted.csv_line(columns, delimiter, classes, value)
+    return "", predicted.json_line(columns, value) if form == "jsonl" else predicted.tab_line
 
 
 def is_lines(incoming: Incoming) -> bool:

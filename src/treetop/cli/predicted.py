@@ -16,7 +16,10 @@ FORMATS = ("jsonl", "csv", "tsv")
 OTHER_TABLES = (".xlsx", ".xls", ".ods", ".parquet", ".npz")
 # What separates the labels in a field of CSV: the first that no label contains.
 SEPARATORS = (";", "|", " / ")
-LABELS, SCORES, PREDICTED = "labels", "scores", "predicted_"
+LABELS, PREDICTED = "labels", "predicted_"
+# What stands beside a label, and the column with those of all labels.
+SCORE, PROBABILITY = "score", "probability"
+COLUMNS = {SCORE: "scores", PROBABILITY: "probabilities"}
 
 Labelled = Sequence[tuple[Any, float]]
 Columns = Mapping[str, Any]
@@ -55,12 +58,12 @@ def added_column(name: str, columns: Iterable[str]) -> str:
     return name
 
 
-def json_line(columns: Sequence[str]) -> Line:
-    """One JSON object per document: its columns, and the labels with their scores."""
+def json_line(columns: Sequence[str], value: str = SCORE) -> Line:
+    """One JSON object per document: its columns, and the labels with their scores or probabilities."""
     added = added_column(LABELS, columns)
 
     def line(record: Columns, prediction: Labelled) -> str:
-        labels = [{"label": name, "score": round(score, 6)} for name, score in prediction]
+        labels = [{"label": name, value: round(score, 6)} for name, score in prediction]
         return as_json({**record, added: labels}) + "\n"
 
     return line
@@ -83,13 +86,15 @@ def without_nan(value: Any) -> Any:
     return [without_nan(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def csv_line(columns: Sequence[str], delimiter: str, classes: Iterable[object]) -> tuple[str, Line]:
+def csv_line(
+    columns: Sequence[str], delimiter: str, classes: Iterable[object], value: str = SCORE
+) -> tuple[str, Line]:
     """The header of a CSV file, and what makes its lines: labels and scores are two columns more."""
     names = list(map(str, classes))
     usable = [mark for mark in SEPARATORS if mark != delimiter]
     free = (mark for mark in usable if not any(mark in name for name in names))
     separator = next(free, None)
-    added = [added_column(name, columns) for name in (LABELS, SCORES)]
+    added = [added_column(name, columns) for name in (LABELS, COLUMNS[value])]
 
     def row(cells: Iterable[Any]) -> str:
         buffer = io.StringIO()

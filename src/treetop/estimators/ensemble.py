@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self, cast
+from typing import Any, Self, cast
 
 from treetop.base import FittedMixin
 from treetop.errors import TreetopError
@@ -12,6 +12,7 @@ from treetop.estimators.transformer import XRTransformer
 from treetop.model.calibration import Calibration
 from treetop.model.ensemble import EnsembleModel
 from treetop.model.predictor import Predictor
+from treetop.model.thresholds import Thresholds
 from treetop.ranking.combining import check_combine, parsed_combine
 from treetop.runtime import Runtime
 
@@ -43,6 +44,8 @@ class Ensemble(FittedMixin):
         Number of training documents of the first member.
     calibration_ : Calibration or None
         From combined scores to probabilities: see `calibrate`.
+    thresholds_ : Thresholds or None
+        Thresholds of these probabilities.
 
     Examples
     --------
@@ -83,6 +86,7 @@ class Ensemble(FittedMixin):
                     f"model {number} has other labels than the first: train both on the same data set"
                 )
         self.calibration_: Calibration | None = None
+        self.thresholds_: Thresholds | None = None
 
     @property
     def model_(self) -> EnsembleModel:  # type: ignore[override]
@@ -92,12 +96,18 @@ class Ensemble(FittedMixin):
             self.combine,
             tuple(self.weights),
             self.calibration_,
+            self.thresholds_,
         )
 
     def __repr__(self) -> str:
         combine = "" if self.combine == "average" else f", combine={self.combine!r}"
         weights = "" if len(set(self.weights)) == 1 else f", weights={self.weights!r}"
         return f"Ensemble({self.members!r}{combine}{weights})"
+
+    def _with_parts(self, parts: dict[str, Any]) -> Self:
+        ensemble = type(self)(self.members, self.combine, self.weights)
+        ensemble.calibration_, ensemble.thresholds_ = parts["calibration"], parts["thresholds"]
+        return ensemble
 
     def _own_runtime(self) -> Runtime:
         return self.members[0]._own_runtime()
@@ -109,6 +119,7 @@ class Ensemble(FittedMixin):
         members = [estimator_of(member, runtime) for member in model.members]
         ensemble = cls(members, model.combine, model.weights)
         ensemble.calibration_ = model.calibration
+        ensemble.thresholds_ = model.thresholds
         return ensemble
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Self, cast
+from dataclasses import replace
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -44,6 +45,11 @@ class Learner(ParametersMixin, FittedMixin):
         if names is None:
             raise AttributeError("the model was not trained on features with names")
         return np.array(names.listed(), dtype=object)
+
+    def _with_parts(self, parts: dict[str, Any]) -> Self:
+        estimator = type(self)(**self.get_params())
+        estimator.model_ = replace(self.model_, **parts)
+        return estimator
 
     @classmethod
     def holding(cls, model: Predictor, runtime: Runtime | None = None) -> Self:

@@ -173,7 +173,7 @@ class XRLinear(Learner):
         place: Runtime,
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
-        settings, words, texts, watched, line = asked, None, None, None, ""
+        settings, words, texts, watched, kept, line = asked, None, None, None, None, ""
         rows = training.counted_rows(weights)
         if isinstance(X, TextsWithFeatures):
             X, texts = X.X, X.texts if settings.keep_documents else None
@@ -188,6 +188,8 @@ class XRLinear(Learner):
             X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
+            if settings.calibrate:
+                X = kept = training.KeptTexts(watched, X)
             words, rows_of_texts = training.fit_text_features(
                 settings.analysers(), X, place, watched.texts
             )
@@ -199,18 +201,24 @@ class XRLinear(Learner):
             texts = None if texts is None else [texts[row] for row in rows]
         settings = auto.for_size(auto.with_costs(settings, Y, weights), Y.shape[1])
         views = [] if words is None else views_of(settings.views(), words.widths)
-        rankers = training.train_forest(X, Y, weights, settings, place, views=views, tree=tree)
-        return training.learned_model(
+        hashes = list(hashes_of_rows(X)) if watched is None else watched.hashes
+        held, marks = training.fold_of(hashes, settings)
+        forests = training.train_forests(
+            X, Y, weights, settings, place, views=views, tree=tree, held=marks
+        )
+        model = training.learned_model(
             kind=self.kind,
             settings=settings,
             asked=asked,
             classes=classes,
             feature_map=FeatureMap(X.widths, words),
-            rankers=rankers,
+            rankers=forests.rankers,
             X=X,
             Y=Y,
             texts=texts,
             runtime=place,
-            hashes=hashes_of_rows(X) if watched is None else watched.hashes,
+            hashes=hashes,
             competition=line,
         )
+        own_texts = None if kept is None else kept.of(held)
+        return training.with_confidence(model, forests.of_fold, X[held], own_texts, Y[held], place)

@@ -29,6 +29,11 @@ from treetop.settings import auto
 from treetop.settings.keywords import TransformerKeywords
 from treetop.settings.schema import TransformerSettings
 
+APPROXIMATE = (
+    "calibration is approximate: the encoder was fine-tuned on the documents that it uses (hold some "
+    "out with validation, or run treetop calibrate on others)"
+)
+
 
 class XRTransformer(Learner):
     """XR-Transformer: a text encoder, fine-tuned on ever finer clusters of labels, and TF-IDF features.
@@ -211,18 +216,29 @@ class XRTransformer(Learner):
         views = []
         if settings.words and words is not None:
             views = views_of(settings.views(), words.widths)
-        rankers = steps.rankers(X, data, head, views)
-        return training.learned_model(
+        hashes = list(hashes_of(data.texts))
+        held, marks = training.fold_of(hashes, settings)
+        marks = None if data.held_texts else marks
+        forests = steps.rankers(X, data, head, views, marks)
+        model = training.learned_model(
             kind=self.kind,
             settings=settings,
             asked=asked,
             classes=data.classes,
             feature_map=feature_map,
-            rankers=rankers,
+            rankers=forests.rankers,
             X=X,
             Y=data.Y,
             texts=data.texts,
             runtime=steps.runtime,
-            hashes=hashes_of(data.texts),
+            hashes=hashes,
             history=steps.history,
+        )
+        if settings.calibrate and data.held_texts:
+            return training.with_confidence_on(model, data, steps.runtime)
+        if settings.fine_tune and marks is not None:
+            steps.runtime.reporter.note(APPROXIMATE)
+        texts = [data.texts[row] for row in held.tolist()] if data.features is None else None
+        return training.with_confidence(
+            model, forests.of_fold, X[held], texts, data.Y[held], steps.runtime
         )

@@ -4,6 +4,10 @@ All labels of a cluster are trained on the same documents. Their weights lie sid
 one feature of one document is read once for up to 16 labels: a dot product and an update are a
 chain of vector loads and fused multiply-adds (see `lanes`).
 
+A part of the documents may be held out: once a label is trained on all, what they contribute is taken
+out again and the others adapt, which takes a fraction of the time of training without them from
+nothing. The weights of both are kept; those trained on all are the same as without a held-out part.
+
 For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable per
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
 """
@@ -141,11 +145,16 @@ def step_of_hinge(width, *document):
 
 
 @helper
-def one_pass(width, documents, targets, order, settings, weights, beta, scores, delta, cancel):
-    """Visit every document once; returns the largest gradient met."""
+def one_pass(
+    width, documents, targets, order, settings, weights, beta, scores, delta, active_first, cancel
+):
+    """Visit every document once; returns the largest gradient met, and how many documents had steps.
+
+    With `active_first`, these are the first ones of `order` afterwards.
+    """
     columns, bias, loss, tolerance = settings
     largest = np.float32(0.0)
-    many = weights.size > CACHED
+    many, active = weights.size > CACHED, 0
     for at in range(order.size):
         if at % ROWS_BETWEEN_LOOKS == 0 and cancel[0]:
             break
@@ -171,7 +180,10 @@ def one_pass(width, documents, targets, order, settings, weights, beta, scores, 
                 beta[row, lane] += delta[0, lane]
             update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
             largest = max(largest, step)
-    return largest
+            if active_first:
+                order[at], order[active] = order[active], order[at]
+            active += 1
+    return largest, active
 
 
 @helper
@@ -184,22 +196,95 @@ def shuffle(order, state):
 
 
 @maker
-def descend(width, documents, targets, settings, passes, seed, weights, cancel):
-    """Passes over the documents in random order until no label's step is above the tolerance."""
+def descend(width, documents, targets, settings, passes, state, weights, beta, cancel):
+    """Passes over the documents in random order until no label's step is above the tolerance.
+
+    Returns the next state of the random numbers.
+    """
     rows, tolerance = documents.rows, settings[3]
-    beta = full((rows.size, width), 0.0, np.float32)
     scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
     order = empty(rows.size, np.int64)
     for at in range(rows.size):
         order[at] = at
-    state = np.uint64(seed)
     for _ in range(passes):
         state = shuffle(order, state)
-        largest = one_pass(
-            width, documents, targets, order, settings, weights, beta, scores, delta, cancel
+        largest, _ = one_pass(
+            width, documents, targets, order, settings, weights, beta, scores, delta, False, cancel
         )
         if largest < tolerance or cancel[0]:
             break
+    return state
+
+
+@maker
+def adapt(width, documents, targets, settings, passes, state, order, weights, beta, cancel):
+    """Like `descend` from weights that are almost right: later passes visit only those with steps."""
+    tolerance = settings[3]
+    scores, delta = full((1, width), 0.0, np.float32), full((1, width), 0.0, np.float32)
+    active = order.size
+    for _ in range(passes):
+        state = shuffle(order[:active], state)
+        largest, active = one_pass(
+            width,
+            documents,
+            targets,
+            order[:active],
+            settings,
+            weights,
+            beta,
+            scores,
+            delta,
+            True,
+            cancel,
+        )
+        if largest < tolerance or cancel[0]:
+            break
+
+
+@maker
+def order_of(rows, held, kind):
+    """Places of the documents that `held` marks with `kind`; of all documents if it is empty."""
+    order, count = empty(rows.size, np.int64), 0
+    for at in range(rows.size):
+        if held.size == 0 or held[rows[at]] == kind:
+            order[count] = at
+            count += 1
+    return order[:count]
+
+
+@helper
+def take_out(width, documents, settings, order, weights, beta, delta):
+    """Take documents out of the weights and the dual variables."""
+    columns, bias = settings[0], settings[1]
+    for at in range(order.size):
+        row, largest = order[at], np.float32(0.0)
+        document = documents.rows[row]
+        for lane in range(width):
+            delta[0, lane] = -beta[row, lane]
+            largest = max(largest, abs(beta[row, lane]))
+            beta[row, lane] = 0.0
+        if largest > 0.0:
+            start, end = span_of(documents, row)
+            indices, data, dense = documents.indices, documents.data, documents.dense
+            update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
+
+
+@maker
+def train_without(
+    width, documents, targets, settings, passes, state, held, weights, beta, fold_weights, cancel
+):
+    """Weights that do not know the held-out documents, in the first block of `fold_weights`.
+
+    What these documents contribute to trained weights is taken out, and the others adapt.
+    """
+    for feature in range(weights.shape[0]):
+        for lane in range(width):
+            fold_weights[0, feature, lane] = weights[feature, lane]
+    delta = full((1, width), 0.0, np.float32)
+    forgotten = order_of(documents.rows, held, 1)
+    take_out(width, documents, settings, forgotten, fold_weights[0], beta, delta)
+    others = order_of(documents.rows, held, 0)
+    adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 
 
 @kernel(
@@ -219,6 +304,7 @@ def descend(width, documents, targets, settings, passes, seed, weights, cancel):
         i8,
         f8,
         i8,
+        const(u1),
         array(i4),
         array(i4),
         array(i4),
@@ -247,6 +333,7 @@ def train_cluster(
     passes,
     tolerance,
     seed,
+    held,
     numbers,
     row_of,
     features,
@@ -257,11 +344,12 @@ def train_cluster(
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
     their features anew, worthwhile when they are few of all documents. `weights_of` are the
-    documents' weights.
+    documents' weights. `held` marks those that are held out with a 1; it is empty if none are.
 
     Returns how many sparse features the documents have, and fills in `features`, which these are, and
     the beginning of `room`: blocks of `width` labels, for each the weights of these features, of the
-    dense half and of the bias, for all labels of the block.
+    dense half and of the bias, for all labels of the block. If documents are held out, the same follows
+    as it is without them.
     """
     for at in range(rows.size):
         row_of[rows[at]] = at
@@ -279,7 +367,9 @@ def train_cluster(
     settings = (columns, bias, loss, tolerance)
     blocks = (last_child - first_child + width - 1) // width
     rank = columns + dense.shape[1] + 1
-    weights = room[: blocks * rank * width].reshape((blocks, rank, width))
+    size, folds = blocks * rank * width, blocks if held.size else 0
+    weights = room[:size].reshape((blocks, rank, width))
+    fold_weights = room[size : size + folds * rank * width].reshape((folds, rank, width))
     for at in range(weights.size):
         room[at] = 0.0
     for block in range(blocks):
@@ -288,6 +378,23 @@ def train_cluster(
         targets = targets_of(
             own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
-        state = seed + first
-        descend(width, documents, targets, settings, passes, state, weights[block], cancel)
+        beta = full((rows.size, width), 0.0, np.float32)
+        state = np.uint64(seed + first)
+        state = descend(
+            width, documents, targets, settings, passes, state, weights[block], beta, cancel
+        )
+        if folds:
+            train_without(
+                width,
+                documents,
+                targets,
+                settings,
+                passes,
+                state,
+                held,
+                weights[block],
+                beta,
+                fold_weights[block : block + 1],
+                cancel,
+            )
     return columns

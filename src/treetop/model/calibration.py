@@ -92,7 +92,6 @@ class Calibration:
         indptr = scores.indptr.astype(np.int64, copy=False)
         labels = scores.indices.astype(np.int64, copy=False)
         values = scores.data.astype(np.float32, copy=False)
-        calibrating.probabilities_of(
-            indptr, labels, values, lengths, label_counts, *self.arrays.values(), out
-        )
+        tables = self.arrays.values()
+        calibrating.probabilities_of(indptr, labels, values, lengths, label_counts, *tables, out)
         return raw_csr(out, scores.indices, indptr, scores.shape)

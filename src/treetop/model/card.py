@@ -34,9 +34,9 @@ CALLS = {
 LIMITS = """
 ## Limits
 
-The model predicts only labels that occur in its training data. Scores rank labels; they are not
-calibrated probabilities. Labels with few training documents are predicted less reliably: see the
-metrics by label frequency, if this card has them.
+The model predicts only labels that occur in its training data. {scores}
+Labels with few training documents are predicted less reliably: see the metrics by label frequency, if
+this card has them.
 """
 
 
@@ -46,7 +46,14 @@ def card(facts: dict[str, Any]) -> str:
     metadata = METADATA.format(tag=facts["model"])
     takes = (facts.get("reads_texts", True), facts.get("needs_features", False))
     use = USE.format(call=CALLS[takes])
-    return metadata + about + use + metrics_section(facts) + settings_section(facts) + LIMITS
+    return (
+        metadata
+        + about
+        + use
+        + metrics_section(facts)
+        + settings_section(facts)
+        + LIMITS.format(scores=scores_text(facts))
+    )
 
 
 def about_model(facts: dict[str, Any]) -> str:
@@ -87,6 +94,22 @@ def about_ensemble(facts: dict[str, Any]) -> str:
 by {facts["combine"]}.
 
 {listed}"""
+
+
+def scores_text(facts: dict[str, Any]) -> str:
+    """What scores mean, and from which probability on labels are right as often as promised."""
+    thresholds = facts.get("thresholds")
+    if thresholds is None:
+        return "Scores rank labels; they are not\ncalibrated probabilities."
+    share, least = (thresholds[f"{name} at precision 0.95"] for name in ("share", "threshold"))
+    return (
+        "Scores rank labels; `predict_proba` gives\nprobabilities, calibrated on held-out training "
+        f"documents. At 95 % precision, {share:.0%} of the labels\ncan be assigned automatically "
+        f"(`precision=0.95`: those with a probability of at least {least:.2f})."
+        if share
+        else "Scores rank labels; `predict_proba` gives\nprobabilities, calibrated on held-out "
+        "training documents. No label reaches 95 % precision."
+    )
 
 
 def metrics_section(facts: dict[str, Any]) -> str:

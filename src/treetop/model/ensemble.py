@@ -16,11 +16,15 @@ from treetop.model.calibration import NOT_CALIBRATED, Calibration
 from treetop.model.model import SavedPart
 from treetop.model.predictor import HERE, Predictor, check_limits
 from treetop.model.seen import SeenDocuments
+from treetop.model.thresholds import Thresholds
 from treetop.ranking.combining import LINEAR_RANK, LISTED, combined, parsed_combine, restricted
 from treetop.runtime import Runtime
 
 # Optional parts of an ensemble, as those of a model; its members have their own.
-ENSEMBLE_PARTS: dict[str, type[SavedPart]] = {"calibration": Calibration}
+ENSEMBLE_PARTS: dict[str, type[SavedPart]] = {
+    "calibration": Calibration,
+    "thresholds": Thresholds,
+}
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class EnsembleModel:
     combine: str = "average"
     weights: tuple[float, ...] = ()
     calibration: Calibration | None = None  # of the combined scores
+    thresholds: Thresholds | None = None
     kind: str = field(default="ensemble", init=False)
 
     @property
@@ -164,6 +169,8 @@ class EnsembleModel:
             "weights": list(self.weights),
             "reads_texts": self.reads_texts,
             "needs_features": self.needs_features,
+            "calibrated": self.calibrated,
+            **({} if self.thresholds is None else {"thresholds": self.thresholds.describe()}),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
         }

@@ -27,6 +27,7 @@ from treetop.model.documents import KeptDocuments
 from treetop.model.feature_names import FeatureNames
 from treetop.model.predictor import HERE, check_limits
 from treetop.model.seen import SeenDocuments
+from treetop.model.thresholds import Thresholds
 from treetop.ranking.blank import without_rows
 from treetop.ranking.pooling import best_of_trees
 from treetop.ranking.ranker import Ranker
@@ -57,6 +58,7 @@ OPTIONAL_PARTS: dict[str, type[SavedPart]] = {
     "seen": SeenDocuments,
     "feature_names": FeatureNames,
     "calibration": Calibration,
+    "thresholds": Thresholds,
 }
 
 
@@ -75,6 +77,7 @@ class Model:
     seen: SeenDocuments | None = None  # hashes of the training documents
     feature_names: FeatureNames | None = None  # of features that were passed as a matrix
     calibration: Calibration | None = None  # from scores to probabilities
+    thresholds: Thresholds | None = None  # of probabilities, from which on labels are chosen
     history: tuple[dict[str, Any], ...] = ()  # of fine-tuning
     storage: str = "float32"  # type of the weights in the model folder
     asked: Mapping[str, Any] = field(default_factory=dict)  # original values of decided settings
@@ -221,6 +224,8 @@ class Model:
             "reads_texts": self.reads_texts,
             "needs_features": self.needs_features,
             "feature_widths": list(self.widths),
+            "calibrated": self.calibrated,
+            **({} if self.thresholds is None else {"thresholds": self.thresholds.describe()}),
             "train_documents": self.train_documents,
             "labels": len(self.classes),
             "data": {

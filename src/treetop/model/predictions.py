@@ -73,7 +73,7 @@ class Predictions(list[Prediction]):
 
 
 def named_predictions(
-    scores: sp.csr_matrix, names: np.ndarray, threshold: float | None = None
+    scores: sp.csr_matrix, names: np.ndarray, threshold: float | np.ndarray | None = None
 ) -> Predictions:
     """Give the scores of each row the names of their labels.
 
@@ -83,23 +83,30 @@ def named_predictions(
         Scores, best first in each row.
     names : array of shape (L,)
         Label names.
-    threshold : float, optional
-        Labels with lower scores are left out.
+    threshold : float or array of shape (L,), optional
+        Labels with lower scores are left out; an array has the threshold of each label.
 
     Returns
     -------
     Predictions
         Names as plain Python values (``str``, ``int``), scores as ``float``.
     """
+    if threshold is not None:
+        scores = reaching(scores, threshold)
     labels, values = scores.indices.tolist(), scores.data.tolist()
     pairs = [(plain_label(names[label]), value) for label, value in zip(labels, values, strict=True)]
     ends = scores.indptr.tolist()
     rows = (pairs[start:end] for start, end in zip(ends, ends[1:]))
-    if threshold is not None:
-        # Scores are float32: one of 0.7 reaches the threshold 0.7.
-        least = float(np.float32(threshold))
-        rows = ([pair for pair in row if pair[1] >= least] for row in rows)
     return Predictions(map(Prediction, rows))
+
+
+def reaching(scores: sp.csr_matrix, threshold: float | np.ndarray) -> sp.csr_matrix:
+    """The scores that reach a threshold, or the thresholds of their labels, in their order."""
+    # Scores are float32: one of 0.7 reaches the threshold 0.7.
+    least = np.asarray(threshold, np.float32)
+    kept = scores.data >= (least[scores.indices] if least.ndim else least)
+    indptr = np.append(0, np.cumsum(kept))[scores.indptr]
+    return sp.csr_matrix((scores.data[kept], scores.indices[kept], indptr), shape=scores.shape)
 
 
 def check_threshold(threshold: float | None) -> None:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.labels.vocabulary import Vocabulary
 from treetop.model.seen import SeenDocuments
+from treetop.model.thresholds import Thresholds
 from treetop.runtime import Runtime
 
 # The runtime of calls that do not give one.
@@ -72,6 +73,8 @@ class Predictor(Protocol):
 
     @property
     def calibrated(self) -> bool: ...  # noqa: D102
+    @property
+    def thresholds(self) -> Thresholds | None: ...  # noqa: D102
 
     def lengths(self, features: Any) -> np.ndarray:
         """The length of each document: its number of sparse features, int64."""

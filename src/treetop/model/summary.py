@@ -30,7 +30,8 @@ def summary(model: Predictor) -> list[tuple[str, str]]:
         sparse, dense = model.widths
         encoder = f" + {dense:,} from the encoder" if dense else ""
         facts.append(("features", f"{sparse:,}{encoder}"))
-    return [*facts, ("weights", readable_bytes(weight_bytes(model)))]
+    confidence = "calibrated probabilities" if model.calibrated else "not calibrated"
+    return [*facts, ("confidence", confidence), ("weights", readable_bytes(weight_bytes(model)))]
 
 
 def html_card(title: str, model: Predictor | None, settings: str) -> str:

@@ -191,16 +191,50 @@ def train_ranker(
     scale: float = 1.0,
     title: str = "",
 ) -> Ranker:
+    """Train one ranker on all documents; parameters as in `train_rankers`."""
+    (ranker,) = train_rankers(
+        X,
+        Y,
+        tree,
+        settings,
+        seed=seed,
+        threads=threads,
+        report=report,
+        weights=weights,
+        head=head,
+        scale=scale,
+        title=title,
+    )
+    return ranker
+
+
+def train_rankers(
+    X: Features,
+    Y: sp.csr_matrix,
+    tree: Tree,
+    settings: RankerSettings,
+    *,
+    seed: int,
+    threads: int,
+    report: Reporter | None = None,
+    weights: np.ndarray | None = None,
+    head: LabelWeights | None = None,
+    scale: float = 1.0,
+    title: str = "",
+    held: np.ndarray | None = None,
+) -> tuple[Ranker, ...]:
     """Run the second loop of Algorithm 2: for t = 1 … D learn W[t] on M[t], then P = Top(W[t]ᵀΦ, k).
 
     `weights` are the weights of the documents; None: all 1. `head` is another linear score of each
     label, whose share of the final score is `head_share`. `scale` is a factor of the learned weights of
-    sparse features. `title` begins the names of reported steps.
+    sparse features. `title` begins the names of reported steps. With `held`, a mark (uint8) per
+    document that is held out, a second ranker is returned, which was trained without these documents.
     """
     settings = auto.for_depth(settings, tree.depth)
     relevance = all_levels(Y, tree, settings.cost_sensitive)
     largest = max(int(np.diff(pointers).max()) for pointers in tree.child_ptr)
-    chunks, first = Chunks(X.widths[0], weight_form(settings.weight_type, largest)), 0
+    form, first = weight_form(settings.weight_type, largest), 0
+    models = [Chunks(X.widths[0], form) for _ in range(1 if held is None else 2)]
     M = all_below_root(X.rows)
     by_level = settings.by_level(tree.depth)
     for level in range(1, tree.depth + 1):
@@ -208,14 +242,15 @@ def train_ranker(
         pointers = tree.child_ptr[level - 1]
 
         def keep(
-            cluster: int, solved: ClusterWeights, first: int = first, pointers: np.ndarray = pointers
+            cluster: int, *both: ClusterWeights, first: int = first, pointers: np.ndarray = pointers
         ) -> None:
-            if pointers is tree.child_ptr[-1] and head is not None:
-                labels = tree.label_of[pointers[cluster] : pointers[cluster + 1]]
-                solved = with_share(solved, labels, head, settings.head_share)
-            if scale != 1:
-                solved = solved._replace(values=np.float32(scale) * solved.values)
-            chunks.add(first + cluster, solved)
+            for chunks, solved in zip(models, both, strict=True):
+                if pointers is tree.child_ptr[-1] and head is not None:
+                    labels = tree.label_of[pointers[cluster] : pointers[cluster + 1]]
+                    solved = with_share(solved, labels, head, settings.head_share)
+                if scale != 1:
+                    solved = solved._replace(values=np.float32(scale) * solved.values)
+                chunks.add(first + cluster, solved)
 
         solve_clusters(
             X,
@@ -229,15 +264,16 @@ def train_ranker(
             report=report or Reporter(),
             name=step_name(title, level, tree.depth),
             document_weights=weights,
+            held=held,
         )
         first += pointers.size - 1
         if level < tree.depth:
             P, source = None, by_level[level].shortlist  # that of the next level
             if source != "true":
-                so_far = chunks.assembled(tree, threads)
+                so_far = models[0].assembled(tree, threads)
                 P = best_nodes(so_far, X.scaled(1 / scale), tree, level, settings, threads=threads)
             M = shortlist(P, None if source == "beam" else R)
-    return Ranker(tree, chunks.assembled(tree, threads), settings)
+    return tuple(Ranker(tree, chunks.assembled(tree, threads), settings) for chunks in models)
 
 
 def predicted_nodes(

@@ -29,6 +29,8 @@ LOSSES = {
 
 # Maximum size of a task in features times blocks of 16 labels: about 128 MB of weights.
 BLOCK_FEATURES = 1 << 21
+# The weights of a cluster, and those learned without the held-out documents, if there are any.
+Solved = tuple[ClusterWeights, ...]
 
 
 class Task(NamedTuple):
@@ -122,6 +124,12 @@ class LevelProblem(NamedTuple):
     negative_cost: float
     settings: RankerSettings
     seed: int
+    held: np.ndarray  # uint8, 1 for documents that are held out; empty if none are
+
+    @property
+    def models(self) -> int:
+        """How many models are trained: a second one without the held-out documents."""
+        return 2 if self.held.size else 1
 
     def most_weights(self, task: Task, rows: np.ndarray) -> int:
         """An upper limit of the weights of a task before pruning, with lanes that have no child."""
@@ -130,9 +138,9 @@ class LevelProblem(NamedTuple):
             pointers = self.X.sparse.indptr
             columns = min(columns, int((pointers[rows + 1] - pointers[rows]).sum()))
         blocks = -(-(task.last_child - task.first_child) // task.width)
-        return blocks * task.width * (columns + self.X.widths[1] + 1)
+        return self.models * blocks * task.width * (columns + self.X.widths[1] + 1)
 
-    def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> ClusterWeights:
+    def solve(self, task: Task, scratch: Scratch, cancel: np.ndarray) -> Solved:
         """Train the children of the task."""
         start, end = self.members.indptr[task.cluster : task.cluster + 2]
         rows = self.members.indices[start:end].astype(np.int64)
@@ -156,6 +164,7 @@ class LevelProblem(NamedTuple):
             settings.passes,
             settings.tolerance,
             self.seed,
+            self.held,
             scratch.numbers,
             scratch.row_of,
             scratch.features,
@@ -164,8 +173,10 @@ class LevelProblem(NamedTuple):
         )
         children, inputs = task.last_child - task.first_child, columns + self.X.widths[1] + 1
         blocks = -(-children // task.width)
-        weights = room[: blocks * inputs * task.width].reshape(blocks, inputs, task.width)
-        return largest_weights(weights, scratch.features[:columns], children, settings)
+        shape = (self.models, blocks, inputs, task.width)
+        both = room[: self.models * blocks * inputs * task.width].reshape(shape)
+        features = scratch.features[:columns]
+        return tuple(largest_weights(weights, features, children, settings) for weights in both)
 
 
 class Scratch(threading.local):
@@ -193,10 +204,10 @@ class Pieces:
 
     def __init__(self, tasks: list[Task]) -> None:
         self._missing = Counter(task.cluster for task in tasks)
-        self._pieces: dict[int, list[tuple[int, ClusterWeights]]] = {}
+        self._pieces: dict[int, list[tuple[int, Solved]]] = {}
         self._lock = threading.Lock()
 
-    def completed(self, task: Task, weights: ClusterWeights) -> ClusterWeights | None:
+    def completed(self, task: Task, weights: Solved) -> Solved | None:
         """Add the weights of a task; return those of its cluster if this was the last one."""
         with self._lock:
             pieces = self._pieces.setdefault(task.cluster, [])
@@ -205,7 +216,8 @@ class Pieces:
             if self._missing[task.cluster]:
                 return None
             del self._pieces[task.cluster]
-        return merge_blocks([piece for _, piece in sorted(pieces, key=lambda piece: piece[0])])
+        ordered = [piece for _, piece in sorted(pieces, key=lambda piece: piece[0])]
+        return tuple(merge_blocks(list(parts)) for parts in zip(*ordered, strict=True))
 
 
 def solve_clusters(
@@ -215,19 +227,21 @@ def solve_clusters(
     child_ptr: np.ndarray,
     settings: RankerSettings,
     *,
-    keep: Callable[[int, ClusterWeights], None],
+    keep: Callable[..., None],
     seed: int,
     threads: int,
     report: Reporter,
     name: str,
     document_weights: np.ndarray | None = None,
+    held: np.ndarray | None = None,
 ) -> None:
     """Learn W[t] on M[t], cluster by cluster: the paper's equation 9 with θ fixed.
 
     `R` is the relevance, of shape (N, K[t]), and `M` has the documents of each cluster, (N, K[t-1]).
     `document_weights` are factors of all costs of a document; None: all 1. `name` is the name of the
     step in `report`. Several threads call `keep` with the number of each cluster and its weights, in
-    any order.
+    any order; with `held`, a mark (uint8) per document that is held out, also with the weights that are
+    learned without these documents.
     """
     positives, negative_cost = costs(R, settings)
     members = sp.csc_matrix(M)
@@ -242,18 +256,19 @@ def solve_clusters(
         negative_cost=negative_cost,
         settings=settings,
         seed=seed * 1_000_003,
+        held=np.zeros(0, np.uint8) if held is None else held,
     )
     scratch = Scratch(X)
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], parallel_tasks(threads))
     pieces = Pieces(tasks)
 
-    def work(task: Task, cancel: np.ndarray) -> ClusterWeights:
+    def work(task: Task, cancel: np.ndarray) -> Solved:
         return problem.solve(task, scratch, cancel)
 
-    def consume(task: Task, weights: ClusterWeights) -> None:
+    def consume(task: Task, weights: Solved) -> None:
         cluster = pieces.completed(task, weights)
         if cluster is not None:
-            keep(task.cluster, cluster)
+            keep(task.cluster, *cluster)
 
     run_anywhere(work, tasks, threads, report.step(name, len(tasks)), consume, stage="rankers")
     parallel.give_back()

@@ -136,7 +136,7 @@ async def suggest_subjects(
     return [
         [
             {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}
-            for name, score in prediction
+            for name, score, _ in prediction
         ]
         for prediction in predictions
     ]

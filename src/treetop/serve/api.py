@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 import treetop
+from treetop.model.predictor import Predictor
 from treetop.serve import pages
 from treetop.serve.annif_api import add_annif_routes
 from treetop.serve.batching import Caller
@@ -124,6 +125,17 @@ def add_error_handlers(app: FastAPI) -> None:
         return JSONResponse(RequestError(422, "wrong_values", message).body, 422)
 
 
+def described_thresholds(model: Predictor) -> dict[str, float | int] | None:
+    """The thresholds of a calibrated model."""
+    return None if model.thresholds is None else model.thresholds.describe()
+
+
+def scored_label(name: str, score: float, probability: float | None) -> dict[str, Any]:
+    """A label as JSON; a model that is not calibrated has no probabilities."""
+    label = {"label": name, "score": round(score, 6)}
+    return label if probability is None else {**label, "probability": round(probability, 6)}
+
+
 def add_label_routes(app: FastAPI, worker: Worker) -> None:
     """Add prediction, explanation, label search and feedback."""
     common: dict[str, Any] = {"responses": ERRORS, "tags": ["Labels"]}
@@ -134,8 +146,7 @@ def add_label_routes(app: FastAPI, worker: Worker) -> None:
         caller = worker.caller(request.scope)
         predictions = await worker.predict(caller, body)
         results = [
-            {"labels": [{"label": name, "score": round(score, 6)} for name, score in prediction]}
-            for prediction in predictions
+            {"labels": [scored_label(*label) for label in prediction]} for prediction in predictions
         ]
         if body.explain:
             await add_explanations(worker, caller, body, results)
@@ -205,6 +216,8 @@ def add_model_routes(app: FastAPI, worker: Worker) -> None:
             "feedback": worker.journal is not None,
             "loaded": served.loaded,
             "scores": score_info(served.model),
+            "calibrated": served.model.calibrated,
+            "thresholds": described_thresholds(served.model),
             "metrics": served.config.get("metrics", {}),
             # The encoder may be a path on this machine.
             "settings": {name: value for name, value in settings.items() if name != "encoder"},

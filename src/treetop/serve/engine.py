@@ -31,6 +31,7 @@ class PredictQuery:
     k: int = 5
     threshold: float | None = None
     allow: tuple[str, ...] | None = None
+    probability: float = 0.0  # minimum, of a model that is calibrated
 
 
 @dataclass
@@ -72,7 +73,7 @@ class Served:
         self.search, self.numbers  # noqa: B018 - cached
 
     def answer(self, pieces: list[Piece], runtime: Runtime) -> list[list[Any]]:
-        """Per piece, (label, score) pairs per text, best first, or an explanation per label."""
+        """Per piece, label, score and probability per text, best first, or an explanation per label."""
         to_label = [piece for piece in pieces if isinstance(piece.query, PredictQuery)]
         labeled = iter(self.label(to_label, runtime)) if to_label else iter(())
         return [
@@ -90,11 +91,12 @@ class Served:
             k = max(pieces[number].query.k for number, _, _ in chosen)
             selected = X if rows.size == len(texts) else self.model.select(X, rows)
             scores = self.model.scores_from(selected, k, runtime, allow=allow)
-            row = 0
+            model, row = self.model, 0
+            probable = model.probabilities(selected, scores) if model.calibrated else None
             for number, first, last in chosen:
                 query = pieces[number].query
                 for _ in range(first, last):
-                    answers[number].append(self.predictions(scores, row, query))
+                    answers[number].append(self.predictions(scores, probable, row, query))
                     row += 1
         return answers
 
@@ -116,19 +118,27 @@ class Served:
         return TextWithRow("warm up", row) if self.model.reads_texts else row
 
     def predictions(
-        self, scores: sp.csr_matrix, row: int, query: PredictQuery
-    ) -> list[tuple[str, float]]:
-        """The (label, score) pairs of a row of scores that a request asked for."""
+        self,
+        scores: sp.csr_matrix,
+        probabilities: sp.csr_matrix | None,
+        row: int,
+        query: PredictQuery,
+    ) -> list[tuple[str, float, float | None]]:
+        """The labels of a row that a request asked for: name, score, probability if calibrated."""
         first, last = int(scores.indptr[row]), int(scores.indptr[row + 1])
         last = min(last, first + query.k)
         labels, values = scores.indices[first:last].tolist(), scores.data[first:last].tolist()
+        chances: list[float | None] = [None] * len(values)
+        if probabilities is not None:
+            chances = probabilities.data[first:last].tolist()
         # Scores are float32: one of 0.7 reaches the threshold 0.7.
         threshold = -np.inf if query.threshold is None else float(np.float32(query.threshold))
+        least = float(np.float32(query.probability))
         classes = self.model.classes
         return [
-            (str(classes[label]), value)
-            for label, value in zip(labels, values, strict=True)
-            if value >= threshold
+            (str(classes[label]), value, chance)
+            for label, value, chance in zip(labels, values, chances, strict=True)
+            if value >= threshold and (chance is None or chance >= least)
         ]
 
     def explain(self, piece: Piece, runtime: Runtime) -> list[Any]:

@@ -124,6 +124,17 @@ class PredictRequest(RequestModel):
     ] = OMITTED
     k: Annotated[Count, Field(description="Maximum number of labels per text.")] = 5
     threshold: Annotated[Number, Field(description="Minimum score of a label.")] = OMITTED
+    probability: Annotated[Number, Field(ge=0, le=1, description="Minimum probability of a label.")] = (
+        OMITTED
+    )
+    precision: Annotated[
+        Number,
+        Field(
+            gt=0,
+            lt=1,
+            description="Return only labels that are right in this share of the cases, such as 0.95.",
+        ),
+    ] = OMITTED
     allow: Annotated[Names, Field(description="Return only labels from this list.")] = OMITTED
     explain: Annotated[bool, Field(strict=True, description="Explain each label.")] = False
     words: WordCount = 20

@@ -86,6 +86,9 @@ class ScoredLabel(BaseModel):
 
     label: str
     score: float
+    probability: Annotated[
+        float | None, Field(description="Probability that the label is right, of a calibrated model.")
+    ] = None
     why: Annotated[
         LabelExplanation | None, Field(description="The explanation, if it was requested.")
     ] = None
@@ -141,6 +144,10 @@ class ModelInfo(BaseModel):
     feedback: Annotated[bool, Field(description="Whether the server saves feedback.")]
     loaded: Annotated[float, Field(description="When the model was loaded, in Unix time.")]
     scores: ScoreInfo
+    calibrated: Annotated[bool, Field(description="Whether labels come with probabilities.")]
+    thresholds: Annotated[
+        dict[str, float] | None, Field(description="Minimum probabilities, and what they give.")
+    ]
     metrics: Annotated[dict[str, Any], Field(description="Metrics saved with the model.")]
     settings: Annotated[dict[str, Any], Field(description="Settings the model was trained with.")]
 

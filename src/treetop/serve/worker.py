@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from treetop.model.calibration import NOT_CALIBRATED
 from treetop.runtime import Runtime
 from treetop.serve.admission import Admission
 from treetop.serve.batching import Batcher, Caller, Piece
@@ -80,14 +81,26 @@ class Worker:
         for route, count in self.admission.take_refused().items():
             self.metrics.observe_refused(route, count)
 
-    async def predict(self, caller: Caller, body: PredictRequest) -> list[list[tuple[str, float]]]:
-        """The (label, score) pairs of each text, best first."""
+    async def predict(
+        self, caller: Caller, body: PredictRequest
+    ) -> list[list[tuple[str, float, float | None]]]:
+        """Label, score and, of a calibrated model, probability for each text, best first."""
         documents = body.documents
         self.check_documents(documents)
         allow = None if body.allow is None else tuple(sorted(set(body.allow)))
         check_labels(self.served, allow or ())
-        query = PredictQuery(body.k, body.threshold, allow)
+        query = PredictQuery(body.k, body.threshold, allow, self.least_probability(body))
         return await self.batcher.submit(documents, query, caller)
+
+    def least_probability(self, body: PredictRequest) -> float:
+        """The minimum probability that a request asks for; 409 if the model is not calibrated."""
+        if body.probability is None and body.precision is None:
+            return 0.0
+        thresholds = self.served.model.thresholds
+        if thresholds is None:
+            raise RequestError(409, "not_calibrated", NOT_CALIBRATED)
+        promised = 0.0 if body.precision is None else thresholds.for_precision(body.precision).threshold
+        return max(promised, body.probability or 0.0)
 
     async def explain(
         self, caller: Caller, document: Document, labels: list[str], words: int

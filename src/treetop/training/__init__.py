@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         selected,
     )
     from treetop.training.failures import with_fallback
-    from treetop.training.forest import train_forest
+    from treetop.training.folds import KeptTexts
+    from treetop.training.forest import train_forest, train_forests
     from treetop.training.inputs import (
         check_count,
         check_rows,
@@ -27,11 +28,13 @@ if TYPE_CHECKING:
     )
     from treetop.training.learned import learned_model
     from treetop.training.memory import report_peak
+    from treetop.training.out_of_fold import fold_of, with_confidence, with_confidence_on
     from treetop.training.run import check_run
     from treetop.training.stages import Training
     from treetop.training.text_features import fit_text_features
 
 __all__ = [
+    "KeptTexts",
     "Training",
     "TrainingDocuments",
     "check_count",
@@ -41,6 +44,7 @@ __all__ = [
     "decided_in_run",
     "decided_on_texts",
     "fit_text_features",
+    "fold_of",
     "learned_model",
     "read_documents",
     "read_feature_names",
@@ -49,16 +53,21 @@ __all__ = [
     "report_peak",
     "selected",
     "train_forest",
+    "train_forests",
+    "with_confidence",
+    "with_confidence_on",
     "with_fallback",
 ]
 _MODULES = {
     "deciding": ("decided_in_run", "decided_on_texts"),
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
-    "forest": ("train_forest",),
+    "folds": ("KeptTexts",),
+    "forest": ("train_forest", "train_forests"),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),
+    "out_of_fold": ("fold_of", "with_confidence", "with_confidence_on"),
     "run": ("check_run",),
     "stages": ("Training",),
     "text_features": ("fit_text_features",),

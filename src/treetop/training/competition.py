@@ -22,7 +22,7 @@ from treetop.evaluation.metrics import METRICS
 from treetop.runtime import Runtime
 from treetop.settings import auto, portfolio
 from treetop.settings.schema import LinearSettings
-from treetop.training.sampling import Documents, TrialSample, sample_of
+from treetop.training.sampling import SampledFrom, TrialSample, sample_of
 from treetop.training.trials import FeatureBank, trial
 
 Kind = TypeVar("Kind", bound=LinearSettings)
@@ -142,7 +142,7 @@ class Contest:
         return chosen
 
 
-def decided(settings: Kind, documents: Documents, runtime: Runtime) -> tuple[Kind, str]:
+def decided(settings: Kind, documents: SampledFrom, runtime: Runtime) -> tuple[Kind, str]:
     """Decide on n-grams, if they are left open; also return a line that says why.
 
     The line is empty where rules decide: without a competition, or with too few documents for one.
@@ -165,7 +165,7 @@ def decided(settings: Kind, documents: Documents, runtime: Runtime) -> tuple[Kin
     return replace(ruled, ngrams="|".join(views)), line
 
 
-def enough(documents: Documents) -> bool:
+def enough(documents: SampledFrom) -> bool:
     """Whether there are enough documents, all of them with labels and a text, for a competition."""
     count = len(documents.texts)
     if not FEWEST_DOCUMENTS <= count == documents.Y.shape[0] or documents.Y.shape[1] < 2:

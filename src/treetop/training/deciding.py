@@ -18,7 +18,7 @@ from treetop.settings.schema import TransformerSettings
 from treetop.training.competition import Kind, decided
 from treetop.training.documents import TrainingDocuments
 from treetop.training.run import Run, Stage
-from treetop.training.sampling import Documents
+from treetop.training.sampling import SampledFrom
 
 # Documents of an iterator, which can be read only once, that a competition may look at.
 MOST_READ = 50_000
@@ -67,7 +67,7 @@ def decided_on_texts(
         first = texts = texts if isinstance(texts, Sequence) else list(texts)
     count = len(first)
     own = None if weights is None else weights[:count]
-    chosen, line = decided(settings, Documents(first, Y[:count], own), runtime)
+    chosen, line = decided(settings, SampledFrom(first, Y[:count], own), runtime)
     return chosen, texts, line
 
 
@@ -80,7 +80,7 @@ def decided_in_run(
 
         def make(own: TransformerSettings) -> Arrays:
             held = (data.held_texts, data.held_labels) if data.held_texts else ((), None)
-            documents = Documents(data.texts, data.Y, data.weights, *held)
+            documents = SampledFrom(data.texts, data.Y, data.weights, *held)
             read = TransformerSettings(**{name: getattr(own, name) for name in COMPETITION.reads})
             chosen, line = decided(read, documents, runtime)
             facts = json.dumps([chosen.ngrams, line])

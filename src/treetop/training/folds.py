@@ -6,9 +6,12 @@ documents does not matter, and several models of the same documents hold out the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+
+from treetop.model.seen import Watched
 
 # Share of the documents that is held out, and the most documents: more would cost time without gain.
 SHARE, MOST = 0.2, 4000
@@ -45,6 +48,35 @@ def held_out(
     if not groups:
         return np.zeros(0, np.int64)
     return np.flatnonzero(keys <= distinct[groups - 1])
+
+
+class KeptTexts:
+    """Texts of which those that may be held out are kept when all have been read once.
+
+    `watched` has hashed each text when it is given, here by `texts`.
+    """
+
+    def __init__(self, watched: Watched, texts: Iterable[Any], seed: int = 0) -> None:
+        self.watched, self.texts, self.seed = watched, texts, seed
+        self._kept: dict[int, str] = {}  # by row
+
+    def __iter__(self) -> Iterator[Any]:
+        for row, text in enumerate(self.texts):
+            yield text
+            self._kept[row] = text
+            if len(self._kept) >= 4 * MOST:
+                self._drop()
+
+    def _drop(self) -> None:
+        """Keep those that `held_out` may choose: at least as many as it may choose at most."""
+        rows = np.fromiter(self._kept, np.int64)
+        keys = mixed(np.array([self.watched.hashes[row] for row in rows], np.int64), self.seed)
+        limit = np.partition(keys, MOST)[MOST]
+        self._kept = {row: self._kept[row] for row in rows[keys <= limit].tolist()}
+
+    def of(self, rows: np.ndarray) -> list[str]:
+        """The texts of held-out documents."""
+        return [self._kept[row] for row in rows.tolist()]
 
 
 def mixed(hashes: np.ndarray, seed: int) -> np.ndarray:

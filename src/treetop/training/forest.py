@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +13,7 @@ from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import aggregated, documents_of, most_values
 from treetop.labels.tree import Tree, Waves, balanced_tree, flat, free_tree, joined_tree
-from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.ranker import Ranker, train_rankers
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime, parallel
 from treetop.runtime.progress import Reporter
@@ -37,10 +38,35 @@ def train_forest(
     head: LabelWeights | None = None,
     views: Sequence[View] = (),
 ) -> list[Ranker]:
+    """Train one ranker per tree on all documents; parameters as in `train_forests`."""
+    forests = train_forests(X, Y, weights, settings, runtime, tree=tree, head=head, views=views)
+    return forests.rankers
+
+
+class Forests(NamedTuple):
+    """The rankers of all trees, and those that were trained without the held-out documents."""
+
+    rankers: list[Ranker]
+    of_fold: list[Ranker]  # empty if no documents are held out
+
+
+def train_forests(
+    X: Features,
+    Y: sp.csr_matrix,
+    weights: np.ndarray | None,
+    settings: LinearSettings,
+    runtime: Runtime,
+    *,
+    tree: Tree | None = None,
+    head: LabelWeights | None = None,
+    views: Sequence[View] = (),
+    held: np.ndarray | None = None,
+) -> Forests:
     """Build the refined trees from Z = PIFA, and train the rankers W[1] … W[D] of each.
 
     `tree` replaces the trees that would be built. With `views`, each tree and its rankers use the
-    features of one view, taken in turn. For `head`, see `train_ranker`.
+    features of one view, taken in turn. For `head` and `held`, see `train_rankers`: trees are
+    built from all documents.
     """
     if tree is None and auto.is_flat(settings, Y.shape[1]):
         tree = flat(Y.shape[1])
@@ -58,7 +84,7 @@ def train_forest(
         trees = [build_tree(Z, settings, settings.seed + number, threads) for number in range(count)]
         del Z
 
-    def train(number: int, _: np.ndarray) -> Ranker:
+    def train(number: int, _: np.ndarray) -> tuple[Ranker, ...]:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
         title = f"{kind} {number + 1} of {count}, " if count > 1 else ""
@@ -69,7 +95,7 @@ def train_forest(
         else:
             reporter.step(f"{title}label tree")
             own_tree = tree_of(seen, Y, weights, settings, seed, own_threads)
-        return train_ranker(  # the weights are for the rows of `X`, not of `seen`
+        return train_rankers(  # the weights are for the rows of `X`, not of `seen`
             seen,
             Y,
             own_tree,
@@ -81,11 +107,14 @@ def train_forest(
             head=head,
             scale=1.0 if view is None else view.scale,
             title=title,
+            held=held,
         )
 
     if in_parallel:
-        return parallel.run(train, range(count), count, runtime.reporter.step("rankers", count))
-    return [train(number, np.zeros(1, np.uint8)) for number in range(count)]
+        trained = parallel.run(train, range(count), count, runtime.reporter.step("rankers", count))
+    else:
+        trained = [train(number, np.zeros(1, np.uint8)) for number in range(count)]
+    return Forests([own[0] for own in trained], [fold for _, *folds in trained for fold in folds])
 
 
 def tree_of(

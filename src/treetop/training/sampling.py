@@ -44,7 +44,7 @@ class TrialSample(NamedTuple):
     held_labels: sp.csr_matrix  # float32, (held-out documents, sampled labels)
 
 
-class Documents(NamedTuple):
+class SampledFrom(NamedTuple):
     """The documents to sample from, and those of a validation split, if there is one."""
 
     texts: Sequence[str]
@@ -54,7 +54,7 @@ class Documents(NamedTuple):
     held_labels: sp.csr_matrix | None = None  # (validation documents, L)
 
 
-def sample_of(documents: Documents, settings: LinearSettings) -> TrialSample:
+def sample_of(documents: SampledFrom, settings: LinearSettings) -> TrialSample:
     """Sample labels with their documents, as many as the share of the competition allows."""
     texts, Y, weights = documents[:3]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
@@ -96,6 +96,13 @@ def affordable(
     shuffled = rng.permutation(rows)
     count = int((cost * np.cumsum(lengths[shuffled]) <= limit).sum())
     return np.sort(shuffled[: max(count, FEWEST_DOCUMENTS)]), labels
+
+
+def share_of_training(Y: sp.csr_matrix, lengths: np.ndarray, settings: LinearSettings) -> float:
+    """The counted work of a competition, as a share of that of training on the rules' features."""
+    rows, labels = affordable(Y, lengths, settings)
+    cost = (READ_ALL + TRY_ALL * -(-labels.size // BLOCK)) * int(lengths[rows].sum())
+    return float(cost / (int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))))
 
 
 def training_blocks(Y: sp.csr_matrix, settings: LinearSettings) -> float:

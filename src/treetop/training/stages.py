@@ -31,7 +31,7 @@ from treetop.settings.notation import parse_first_tree
 from treetop.settings.parts import MATCHER, RANKER
 from treetop.settings.schema import TransformerSettings
 from treetop.training.documents import TrainingDocuments
-from treetop.training.forest import label_features, sized_tree, train_forest
+from treetop.training.forest import Forests, label_features, sized_tree, train_forests
 from treetop.training.inputs import check_rows
 from treetop.training.opening import Opening, Tokens, encoder_files
 from treetop.training.run import Run, Stage
@@ -270,15 +270,16 @@ class Training:
         data: TrainingDocuments,
         head: LabelWeights | None,
         views: Sequence[View],
-    ) -> list[Ranker]:
-        """Build the refined trees from Φ_cat and train their rankers; see `train_forest`."""
+        held: np.ndarray | None = None,
+    ) -> Forests:
+        """Build the refined trees from Φ_cat and train their rankers; see `train_forests`."""
 
         def make(settings: TransformerSettings) -> Arrays:
-            rankers = train_forest(
-                X, data.Y, data.weights, settings, self.runtime, head=head, views=views
+            forests = train_forests(
+                X, data.Y, data.weights, settings, self.runtime, head=head, views=views, held=held
             )
-            arrays: Arrays = {"count": np.array([len(rankers)])}
-            for number, ranker in enumerate(rankers):
+            arrays: Arrays = {"count": np.array([len(forests.rankers)])}
+            for number, ranker in enumerate([*forests.rankers, *forests.of_fold]):
                 arrays |= prefixed(str(number), ranker.arrays())
             return arrays
 
@@ -286,10 +287,12 @@ class Training:
         reads = (*RANKER, *REFINED_TREE, *LABEL_FEATURES, *FEATURE_MAP)
         stage = Stage("rankers", tuple(dict.fromkeys(reads)), (vectors[-1], "text-features"))
         seen = self.settings.views() if views else []
-        arrays = self.run.stage(stage, self.settings, make, views=seen)
-        return [
-            Ranker.from_arrays(
-                part(arrays, str(number)), self.settings.ranker(), X.widths, self.runtime.thread_count
-            )
-            for number in range(int(arrays["count"][0]))
+        held_out = 0 if held is None else int(held.sum())
+        arrays = self.run.stage(stage, self.settings, make, views=seen, held=held_out)
+        settings, threads = self.settings.ranker(), self.runtime.thread_count
+        count = int(arrays["count"][0])
+        rankers = [
+            Ranker.from_arrays(part(arrays, str(number)), settings, X.widths, threads)
+            for number in range(2 * count if held_out else count)
         ]
+        return Forests(rankers[:count], rankers[count:])

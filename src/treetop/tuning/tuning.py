@@ -39,7 +39,7 @@ from treetop.tuning.search import (
     share_better,
 )
 from treetop.tuning.space import dimensions
-from treetop.tuning.workspace import Documents, Workspace
+from treetop.tuning.workspace import SplitDocuments, Workspace
 
 # Tuned settings replace the defaults if they win on this share of the resampled held-out documents.
 CERTAIN = 0.95
@@ -117,7 +117,7 @@ def tune(
     settings : dict, optional
         Settings that are not searched.
     validation : (texts, labels), optional
-        Documents to evaluate on; by default, a part of `X` is held out.
+        SplitDocuments to evaluate on; by default, a part of `X` is held out.
     seconds : float, default=600
         Time for the search. Training the defaults first is part of it.
     trials : int, optional
@@ -170,7 +170,7 @@ def tune(
 
 def split_documents(
     X: Sequence[str], y: Any, label_names: Sequence[object] | None, validation: Any
-) -> tuple[Documents, np.ndarray]:
+) -> tuple[SplitDocuments, np.ndarray]:
     """The documents to train on and those to evaluate on, and the names of the labels."""
     texts = list(X)
     for number, text in enumerate(texts):
@@ -181,7 +181,7 @@ def split_documents(
         held_texts, held_y = validation
         held_Y = align(held_y, classes, unseen=False, input_name="validation labels")
         check_count(len(held_texts), held_Y, "validation: ")
-        return Documents(texts, Y, list(held_texts), held_Y), classes
+        return SplitDocuments(texts, Y, list(held_texts), held_Y), classes
     held = held_out(hashes_of(texts))
     kept = np.setdiff1d(np.arange(len(texts)), held)
     if not held.size:
@@ -189,13 +189,13 @@ def split_documents(
             f"{len(texts)} documents are too few to hold some out: pass validation documents"
         )
     own = [texts[row] for row in kept], Y[kept]
-    return Documents(*own, [texts[row] for row in held], Y[held]), classes
+    return SplitDocuments(*own, [texts[row] for row in held], Y[held]), classes
 
 
 def first_model(
     kind: str,
     given: dict[str, Any],
-    documents: Documents,
+    documents: SplitDocuments,
     labels: int,
     runtime: Runtime,
     jobs: int,
@@ -270,7 +270,12 @@ def helpers(search: SharedSearch, fingerprint: str, workspace: Workspace, jobs: 
 
 
 def help_search(
-    search: SharedSearch, fingerprint: str, documents: Documents, metric: str, threads: int, number: int
+    search: SharedSearch,
+    fingerprint: str,
+    documents: SplitDocuments,
+    metric: str,
+    threads: int,
+    number: int,
 ) -> None:
     """What a further process does."""
     workspace = Workspace(documents, metric, threads)

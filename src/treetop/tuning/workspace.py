@@ -41,7 +41,7 @@ TREE = (
 )
 
 
-class Documents(NamedTuple):
+class SplitDocuments(NamedTuple):
     """Texts, labels and, if there is an encoder, vectors: of training and held out."""
 
     texts: list[str]
@@ -81,7 +81,7 @@ class Kept(OrderedDict[Hashable, Value]):
 class Workspace:
     """Trains under any settings and scores the held-out documents."""
 
-    def __init__(self, documents: Documents, metric: str, threads: int) -> None:
+    def __init__(self, documents: SplitDocuments, metric: str, threads: int) -> None:
         self.documents, self.metric, self.threads = documents, metric, threads
         self._features: Kept[Prepared] = Kept(FEATURES_KEPT)
         self._trees: Kept[Tree] = Kept(TREES_KEPT)

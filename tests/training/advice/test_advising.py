@@ -38,6 +38,7 @@ def problem(documents):
 
 def test_features_are_predicted_from_the_sample(documents, problem):
     texts, Y = documents
+    assert 0 < problem.competition < 1
     model = treetop.XRLinear(ngrams=problem.settings.ngrams, trees=3).fit(texts, Y)
     assert problem.columns == pytest.approx(model.n_features_in_, rel=0.25)
     assert problem.documents == 3000
@@ -47,7 +48,7 @@ def test_features_are_predicted_from_the_sample(documents, problem):
 
 def test_the_estimate_is_the_sum_of_its_stages(problem):
     estimate = estimate_of(problem)
-    assert [stage.name for stage in estimate.stages] == ["text features", "rankers"]
+    assert [stage.name for stage in estimate.stages] == ["competition", "text features", "rankers"]
     assert estimate.seconds == sum(stage.seconds for stage in estimate.stages) > 0
     described = estimate.as_json()
     assert described["memory"] == max(stage["memory"] for stage in described["stages"].values())
@@ -57,7 +58,8 @@ def test_the_estimate_is_the_sum_of_its_stages(problem):
 def test_a_tree_has_a_stage_of_its_own(documents):
     settings = LinearSettings(flat_labels=0, leaf=10, trees=1)
     estimate, warned = estimate_training(*documents, settings, RUNTIME)
-    assert [stage.name for stage in estimate.stages] == ["text features", "label trees", "rankers"]
+    names = ["competition", "text features", "label trees", "rankers"]
+    assert [stage.name for stage in estimate.stages] == names
     assert warned is None
 
 

@@ -3,7 +3,7 @@
 import { byId, counted, download } from "./dom.js";
 import { ENCODINGS } from "./encoding.js";
 import * as rows from "./rows.js";
-import { call } from "./server.js";
+import { call, seen } from "./server.js";
 import { Table } from "./table.js";
 
 const ROWS_PER_CALL = 16;
@@ -60,7 +60,7 @@ function refresh() {
 async function label(texts, k, signal) {
   for (let tries = 0; ; tries++) {
     try {
-      return (await call("v1/predict", { texts, k }, signal)).results.map((result) => result.labels);
+      return (await call("v1/predict", { texts, k }, signal)).results.map((result) => seen(result.labels));
     } catch (error) {
       if (error.status === 413 && texts.length > 1) {
         const half = texts.length >> 1;
@@ -177,7 +177,24 @@ byId("encoding").addEventListener("change", (event) => reread({ encoding: event.
 byId("delimiter").addEventListener("change", (event) => reread({ delimiter: event.target.value }));
 byId("header").addEventListener("change", (event) => reread({ header: event.target.checked }));
 byId("column").addEventListener("change", (event) => reread({ column: Number(event.target.value) }));
-byId("threshold").addEventListener("input", (event) => rows.setThreshold(event.target.value === "" ? -Infinity : Number(event.target.value)));
+byId("threshold").addEventListener("input", (event) => {
+  rows.setThreshold(event.target.value === "" ? -Infinity : Number(event.target.value));
+  showThreshold();
+});
+
+// The value of a slider is not visible otherwise.
+function showThreshold() {
+  const input = byId("threshold");
+  byId("threshold-value").textContent = input.type === "range" ? Number(input.value).toFixed(2) : "";
+}
+
+// Probabilities have a slider.
+export function showProbabilities() {
+  const input = byId("threshold");
+  Object.assign(input, { type: "range", min: "0", max: "1", step: "0.01", value: "0" });
+  byId("threshold-name").textContent = "Minimum probability";
+  showThreshold();
+}
 byId("start").addEventListener("click", start);
 byId("stop").addEventListener("click", stop);
 byId("fetch").addEventListener("click", downloadCsv);

@@ -6,7 +6,7 @@ import { byId, counted, download } from "./dom.js";
 import * as labels from "./labels.js";
 import { clear } from "./marks.js";
 import { onPick } from "./search.js";
-import { call } from "./server.js";
+import { call, seen } from "./server.js";
 
 const TYPING_DELAY = 250; // ms after the last key
 const SLOW = 600; // ms until the page says that it is waiting
@@ -29,7 +29,7 @@ async function suggest() {
   try {
     const answer = await call("v1/predict", { text: text.value, k: Number(byId("count").value) }, own.signal);
     if (own !== asking) return;
-    labels.show(answer.results[0].labels);
+    labels.show(seen(answer.results[0].labels));
     byId("state").textContent = "";
     byId("took").textContent = `${Math.max(1, Math.round(performance.now() - started))} ms`;
     byId("problem").hidden = true;
@@ -55,6 +55,13 @@ function complain(error, retry = null) {
 }
 dismiss.addEventListener("click", () => (problem.hidden = true));
 
+const PROBABILITY = {
+  name: "probability",
+  minimum: 0,
+  maximum: 1,
+  description: "that the label is right, as held-out documents show.",
+};
+
 async function describe() {
   const model = await call("v1/model");
   byId("model-name").textContent = model.name;
@@ -66,11 +73,13 @@ async function describe() {
     text.placeholder = "This model takes features: send them to the API at v1/predict.";
     byId("many-tab").hidden = true;
   }
-  const name = model.scores.name[0].toUpperCase() + model.scores.name.slice(1);
-  byId("score-meaning").textContent = `${name}: ${model.scores.description}`;
-  labels.setRange(model.scores);
+  const shown = model.calibrated ? PROBABILITY : model.scores;
+  const name = shown.name[0].toUpperCase() + shown.name.slice(1);
+  byId("score-meaning").textContent = `${name}: ${shown.description}`;
+  labels.setRange(shown);
   batch.prepare({ feedback: model.feedback, complain });
-  batch.setMinimum(model.scores.minimum);
+  batch.setMinimum(shown.minimum);
+  if (model.calibrated) batch.showProbabilities();
 }
 
 function acceptFiles(place, take) {

@@ -27,6 +27,9 @@ async function showDialog() {
   sessionStorage.setItem("token", token);
 }
 
+// What people see of labels: their probabilities, if the model is calibrated, else their scores.
+export const seen = (labels) => labels.map((one) => ({ ...one, score: one.probability ?? one.score }));
+
 export async function call(path, body, signal) {
   for (;;) {
     const sent = token;

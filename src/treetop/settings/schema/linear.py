@@ -237,6 +237,11 @@ class LinearSettings:
         "Metric that the competition maximizes. PSP@5 and macro-F1 favor rare labels.",
         choices=OBJECTIVES,
     )
+    calibrate: bool = general(
+        True,
+        "Fit probabilities and thresholds to a part of the training documents, which a second set of "
+        "rankers has not seen. Training takes longer; the model predicts the same scores.",
+    )
     keep_documents: bool = general(
         False,
         "Store the beginning of each training document in the model, so that explanations can show "

@@ -18,6 +18,7 @@ from treetop.training.advice.counting import LevelWork, expected_work
 from treetop.training.advice.encoding import EncoderFigures, try_encoder
 from treetop.training.advice.sample import Sample, TextFigures, sample_of_texts, sampled_rows
 from treetop.training.advice.trial import Rates, TreeFigures, try_forest
+from treetop.training.sampling import share_of_training
 
 
 class Problem(NamedTuple):
@@ -34,6 +35,7 @@ class Problem(NamedTuple):
     documents: int
     sampled: int
     encoder: EncoderFigures | None = None
+    competition: float = 0.0  # work of the competition, as a share of that of the training after it
 
     @property
     def width(self) -> int:
@@ -90,6 +92,10 @@ def read_problem(
         sample = with_vectors(sample, encoder.width, settings)
         views = views if settings.words else []
     trial = try_forest(sample, Y, views, settings, threads)
+    competition = 0.0
+    if asked.ngrams == "auto" and asked.competition:
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        competition = share_of_training(Y, lengths, settings)
     return Problem(
         settings,
         threads,
@@ -102,6 +108,7 @@ def read_problem(
         documents=Y.shape[0],
         sampled=rows.size,
         encoder=encoder,
+        competition=competition,
     )
 
 

@@ -147,6 +147,15 @@ def added_up(stages: list[StageEstimate]) -> list[StageEstimate]:
     ]
 
 
+def competition(problem: Problem) -> list[StageEstimate]:
+    """Estimate the competition that decides on features: a share of the training, by counted work."""
+    if not problem.competition:
+        return []
+    after = [*text_features(problem), *forest(problem)]
+    seconds = problem.competition * sum(stage.seconds for stage in after)
+    return [StageEstimate("competition", seconds, round(VALUE * problem.values) + CODE)]
+
+
 def encoder(problem: Problem) -> list[StageEstimate]:
     """Estimate the encoder: a pass over all documents, and the steps of fine-tuning before it."""
     settings, figures = problem.settings, problem.encoder
@@ -170,6 +179,7 @@ def encoder(problem: Problem) -> list[StageEstimate]:
 
 
 STAGES: tuple[Callable[[Problem], list[StageEstimate]], ...] = (
+    competition,
     text_features,
     encoder,
     forest,
