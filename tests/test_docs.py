@@ -331,7 +331,8 @@ def test_the_code_named_in_the_method_exists():
     assert len(cells) > 15
     for cell in cells:
         for path, names in re.findall(r"`([\w/]+\.py)`(?:: ((?:`[\w.]+`(?:, )?)+))?", cell):
-            source = (ROOT / "src" / "treetop" / path).read_text("utf-8")
+            folder = ROOT / ("tests" if "test_" in path else "src/treetop")
+            source = (folder / path).read_text("utf-8")
             for name in re.findall(r"`([\w.]+)`", names):
                 assert re.search(rf"(def|class) {name.split('.')[-1]}\b", source), (path, name)
 

@@ -38,7 +38,7 @@ inspect mydata
 data inspct mydata
     treetop data: no such command 'inspct': did you mean treetop data inspect?
 frobnicate mydata
-    treetop: no such command 'frobnicate': choose one of demo, train, predict, …
+    treetop: no such command 'frobnicate': choose one of demo, train, tune, predict, …
 split mydata new
     treetop: no such command 'split': did you mean treetop data split?
 help

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from numbers import Real
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.given import with_features
-from treetop.model.calibration import NOT_CALIBRATED
-from treetop.model.predictions import Predictions, check_threshold, named_predictions
+from treetop.model.calibration import when_calibrated
+from treetop.model.predictions import Predictions, named_predictions
 from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
 from treetop.model.summary import html_card
+from treetop.model.thresholds import asked_labels
 from treetop.runtime import Runtime
 from treetop.runtime.checking import check_sparse
 
 if TYPE_CHECKING:
     from treetop.explain.explanation import Explanation
     from treetop.metrics import Evaluation
-
-
-# Labels per document, unless another number is asked for.
-LABELS = 5
-
-
-class AskedLabels(NamedTuple):
-    """Which labels are predicted: the best `k`, those of them that reach the threshold."""
-
-    k: int
-    calibrated: bool  # whether the threshold is one of probabilities
-    threshold: float | np.ndarray | None
 
 
 class PredictKeywords(TypedDict, total=False):
@@ -105,7 +94,8 @@ class FittedMixin(SavingMixin):
         >>> [[name for name, score in row] for row in confident]
         [['fruit', 'red'], ['blue'], []]
         """
-        chosen = self._choice(k, threshold, precision, probability)
+        thresholds = self._fitted().thresholds
+        chosen = asked_labels(thresholds, k, threshold, precision, probability)
         scores = self._predicted(X, chosen.k, chosen.calibrated, **options)
         return named_predictions(scores, self.classes_, chosen.threshold)
 
@@ -171,6 +161,7 @@ class FittedMixin(SavingMixin):
             runtime=runtime,
         )
 
+    @when_calibrated
     def predict_proba(self, X: Any, k: int = 5, **options: Unpack[PredictKeywords]) -> sp.csr_matrix:
         """Predict the probabilities of the best labels as a sparse matrix.
 
@@ -381,28 +372,6 @@ class FittedMixin(SavingMixin):
         """A copy whose model has these optional parts."""
         raise NotImplementedError
 
-    def _choice(
-        self,
-        k: int | None,
-        threshold: float | str | None,
-        precision: float | None,
-        probability: bool,
-    ) -> AskedLabels:
-        """Which labels `predict` is asked for."""
-        if precision is None and not isinstance(threshold, str):
-            check_threshold(threshold)
-            return AskedLabels(LABELS if k is None else k, probability, threshold)
-        thresholds = self._fitted().thresholds
-        if thresholds is None:
-            raise TreetopError(NOT_CALIBRATED)
-        if precision is None:
-            least = thresholds.named(str(threshold))
-        elif threshold is None:
-            least = thresholds.for_precision(precision).threshold
-        else:
-            raise TreetopError("threshold and precision are alternatives: give one of them")
-        return AskedLabels(thresholds.most_labels if k is None else k, True, least)
-
     def _predicted(
         self,
         X: Any,
@@ -419,8 +388,6 @@ class FittedMixin(SavingMixin):
         """Scores, or probabilities if `calibrated`; the rest is as in `predict_scores`."""
         model, place = self._fitted(), self._place(runtime, threads)
         check_limits(k, beam)
-        if calibrated and not model.calibrated:
-            raise TreetopError(NOT_CALIBRATED)
         if candidates is not None and hasattr(candidates, "format"):
             check_sparse(candidates, "candidates")
         documents = self._documents(X, features)

@@ -149,9 +149,9 @@ def test_predict_reads_the_text_column_of_a_table(output_of):
 def test_predict_shows_progress_for_a_file(output_of, place):
     shown = output_of("predict model data/train.txt -o predictions.jsonl").err.splitlines()
     assert re.fullmatch(r"treetop: loading model: [\d.]+ s", shown[0])
-    assert shown[1].startswith("treetop: this model is not calibrated")
-    assert "run treetop calibrate MODEL DATA" in shown[1]
-    assert re.fullmatch(r"treetop: predicting: [\d.]+ s, 24 texts", shown[2])
+    assert re.fullmatch(r"treetop: predicting: [\d.]+ s, 24 texts", shown[1])
+    assert shown[2].startswith("treetop: this model is not calibrated")
+    assert "run treetop calibrate MODEL DATA" in shown[2]
     assert (place / "predictions.jsonl").read_text().count("\n") == 24
 
 

@@ -57,7 +57,13 @@ def train(folder, seed=0, **settings):
 
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
-    return train(tmp_path_factory.mktemp("served") / "topics")
+    """A model that shows its scores; see `calibrated_folder` for one that shows probabilities."""
+    return train(tmp_path_factory.mktemp("served") / "topics", calibrate=False)
+
+
+@pytest.fixture(scope="session")
+def calibrated_folder(tmp_path_factory):
+    return train(tmp_path_factory.mktemp("calibrated") / "topics")
 
 
 def children(process):

@@ -154,6 +154,19 @@ def test_labels_below_the_minimum_score_are_left_out(page, model_folder):
     assert [json.loads(line)["labels"] for line in content.decode().splitlines()] == kept
 
 
+def test_probabilities_have_a_slider(open_page, serving, calibrated_folder):
+    page = open_page(serving(calibrated_folder))
+    expect(page.locator("#threshold-name")).to_have_text("Minimum probability")
+    open_table(page, "in.csv", b"text\napple pear\nboat wave\n")
+    page.fill("#many-count", "6")
+    label_all(page)
+    expect(rows(page).first.locator(".chip")).to_have_count(6)
+    rated = treetop.load(str(calibrated_folder)).predict(["apple pear"], 6, probability=True)[0]
+    page.locator("#threshold").fill("0.5")
+    expect(page.locator("#threshold-value")).to_have_text("0.50")
+    expect(rows(page).first.locator(".chip")).to_have_count(sum(p >= 0.5 for _, p in rated))
+
+
 def test_scores_without_a_minimum_are_not_left_out(open_page, server):
     def unbounded(route):
         model = route.fetch().json()

@@ -74,7 +74,8 @@ def test_an_existing_run_is_resumed_or_overwritten(encoder, tmp_path, monkeypatc
     with pytest.raises(TreetopError, match="this run began on other data"):
         model.fit(*documents(60), run=folder, resume=True)
     written = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
-    assert set(written) == {f"{name}.safetensors" for name in STAGES} | {"run.json", "history.jsonl"}
+    stages = {f"{name}.safetensors" for name in ("competition", *STAGES)}
+    assert set(written) == stages | {"run.json", "history.jsonl"}
     with monkeypatch.context() as patched:
         # The run's folder is checked before any work is done.
         patched.setattr("treetop.training.documents.read_documents", None)

@@ -40,7 +40,7 @@ class TrainOptions(ReadOptions):
     quality: str | None = documented(
         None,
         "What to spend: quick trains one model without competition, best several with more features. "
-        "--preset and --set replace settings of a quality.",
+        "Settings of a quality are replaced by --set and --preset.",
         section="Model",
         choices=tuple(QUALITY_NAMES),
     )

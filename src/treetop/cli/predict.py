@@ -46,8 +46,6 @@ def predict_file(options: PredictOptions, console: Console) -> None:
         runtime = Runtime(cluster=options.cluster, reporter=report)
         incoming = read_incoming(options.file, options, options.split, estimator.model_, report)
         calibrated = estimator.model_.calibrated
-        if not calibrated:
-            console.note(NOT_CALIBRATED)
         value = PROBABILITY if calibrated else SCORE
         header, line = line_maker(options, incoming, estimator.classes_, value)
         advance = report.step("predicting", block_count(incoming))
@@ -70,6 +68,8 @@ def predict_file(options: PredictOptions, console: Console) -> None:
                 count += len(records)
                 report.figures(f"{count:,} text{'' if count == 1 else 's'}")
                 advance()
+    if not calibrated:
+        console.note(NOT_CALIBRATED)
 
 
 def line_maker(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
+from types import MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +20,8 @@ NOT_CALIBRATED = (
     "this model is not calibrated, so its scores are not probabilities: run treetop calibrate MODEL "
     "DATA, or call calibrate(texts, labels)"
 )
+P = ParamSpec("P")
+R = TypeVar("R")
 KNOTS = ("score_knots", "length_knots", "count_knots", "margin_knots", "logits")
 TABLES = ("by_length", "by_count", "by_rank", "by_margin")
 COLUMNS = {
@@ -95,3 +100,29 @@ class Calibration:
         tables = self.arrays.values()
         calibrating.probabilities_of(indptr, labels, values, lengths, label_counts, *tables, out)
         return raw_csr(out, scores.indices, indptr, scores.shape)
+
+
+class NotCalibratedError(TreetopError, AttributeError):
+    """Probabilities were asked of a model that is not calibrated."""
+
+    def __init__(self) -> None:
+        super().__init__(NOT_CALIBRATED)
+
+
+class when_calibrated(Generic[P, R]):  # noqa: N801, a decorator
+    """A method that a fitted estimator has only if it is calibrated, as scikit-learn expects."""
+
+    def __init__(self, method: Callable[Concatenate[Any, P], R]) -> None:
+        self.method = method
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> Callable[Concatenate[Any, P], R]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> Callable[P, R]: ...
+    def __get__(self, instance: Any, owner: type) -> Callable[..., R]:
+        if instance is None:
+            return self.method
+        if instance.__sklearn_is_fitted__() and not instance.model_.calibrated:
+            raise NotCalibratedError
+        method: Callable[..., R] = MethodType(self.method, instance)
+        return method

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures, is_text, python_texts
 from treetop.labels.vocabulary import Vocabulary
-from treetop.model.calibration import NOT_CALIBRATED, Calibration
+from treetop.model.calibration import Calibration, NotCalibratedError
 from treetop.model.model import SavedPart
 from treetop.model.predictor import HERE, Predictor, check_limits
 from treetop.model.seen import SeenDocuments
@@ -152,7 +152,7 @@ class EnsembleModel:
     def probabilities(self, features: Sequence[Any], scores: sp.csr_matrix) -> sp.csr_matrix:
         """The probability of each of the combined scores of these documents, in the same order."""
         if self.calibration is None:
-            raise TreetopError(NOT_CALIBRATED)
+            raise NotCalibratedError
         return self.calibration.of(scores, self.lengths(features), self.label_counts)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:

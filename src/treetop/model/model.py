@@ -22,7 +22,7 @@ from treetop.features.hybrid import Features
 from treetop.labels.alignment import columns_of, vocabulary
 from treetop.labels.types import label_type
 from treetop.labels.vocabulary import Vocabulary
-from treetop.model.calibration import NOT_CALIBRATED, Calibration
+from treetop.model.calibration import Calibration, NotCalibratedError
 from treetop.model.documents import KeptDocuments
 from treetop.model.feature_names import FeatureNames
 from treetop.model.predictor import HERE, check_limits
@@ -200,7 +200,7 @@ class Model:
     def probabilities(self, features: Features, scores: sp.csr_matrix) -> sp.csr_matrix:
         """The probability of each of the scores of these documents, in the same order."""
         if self.calibration is None:
-            raise TreetopError(NOT_CALIBRATED)
+            raise NotCalibratedError
         return self.calibration.of(scores, self.lengths(features), self.label_counts)
 
     def open_encoders(self, runtime: Runtime = HERE) -> None:

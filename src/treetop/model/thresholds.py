@@ -9,9 +9,13 @@ from typing import NamedTuple
 import numpy as np
 
 from treetop.errors import TreetopError
+from treetop.model.calibration import NotCalibratedError
+from treetop.model.predictions import check_threshold
 from treetop.runtime.arrays import Arrays
 from treetop.runtime.checking import Column, check_arrays
 
+# Labels per document, unless another number is asked for.
+LABELS = 5
 MICRO, MACRO, PER_LABEL = "micro-F1", "macro-F1", "macro-F1-per-label"
 NAMES = (MICRO, MACRO, PER_LABEL)
 # A threshold that no probability reaches.
@@ -92,3 +96,33 @@ class Thresholds:
             described[f"threshold at precision {precision}"] = promise.threshold
             described[f"share at precision {precision}"] = promise.share
         return described
+
+
+class AskedLabels(NamedTuple):
+    """Which labels are predicted: the best `k`, those of them that reach the threshold."""
+
+    k: int
+    calibrated: bool  # whether the threshold is one of probabilities
+    threshold: float | np.ndarray | None
+
+
+def asked_labels(
+    thresholds: Thresholds | None,
+    k: int | None,
+    threshold: float | str | None,
+    precision: float | None,
+    probability: bool,
+) -> AskedLabels:
+    """Which labels `predict` is asked for, of a model with these thresholds."""
+    if precision is None and not isinstance(threshold, str):
+        check_threshold(threshold)
+        return AskedLabels(LABELS if k is None else k, probability, threshold)
+    if thresholds is None:
+        raise NotCalibratedError
+    if precision is None:
+        least = thresholds.named(str(threshold))
+    elif threshold is None:
+        least = thresholds.for_precision(precision).threshold
+    else:
+        raise TreetopError("threshold and precision are alternatives: give one of them")
+    return AskedLabels(thresholds.most_labels if k is None else k, True, least)
