@@ -48,6 +48,8 @@ TEXT = {
     "max_weights": None,
     "max_features": None,
     "fine_tune": True,
+    "competition": False,
+    "calibrate": False,
     "loss": "squared-hinge",
     "tune_loss": "squared-hinge",
 }
@@ -58,9 +60,7 @@ NOT_PINNED = {
     "lowercase": "the same",
     "shortest_word": "the same",
     "seed": "it is that of a member of the ensemble",
-    "competition": "n-grams and costs are pinned, so nothing is left to decide",
-    "optimize": "the same",
-    "calibrate": "it does not change scores",
+    "optimize": "without a competition nothing is optimized",
     "keep_documents": "it does not change predictions",
     "validate_every": "nothing is held out",
 }

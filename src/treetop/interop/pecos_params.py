@@ -37,6 +37,8 @@ FIXED: dict[str, Any] = {
     "balanced": True,
     "trees": 1,
     "flat_labels": 0,
+    "competition": False,
+    "calibrate": False,
 }
 FIXED_TRANSFORMER: dict[str, Any] = {
     "words": True,
