@@ -56,12 +56,13 @@ def faults(found):
 def nccl(found):
     """Two processes that send gradients by NCCL, on one GPU."""
     two = found["fp32"]["NCCL, two processes"]
-    frozen = found["fp32"]["frozen, two processes"]
+    difference = found["fp32"]["frozen, two processes"]["largest difference of vectors"]
+    vectors = f"differ by at most {difference:.1e}" if difference else "are equal"
     return [
         "Two processes on one GPU, as on two machines, that talk by NCCL, against one process (fp32,",
         f"without dropout; {setting(found)}, NCCL {found['nccl']}): losses differ by at most",
-        f"{two['largest difference of losses, relative']:.1e} of their value, vectors of a frozen",
-        f"encoder by at most {frozen['largest difference of vectors']:.1e}.",
+        f"{two['largest difference of losses, relative']:.1e} of their value, and vectors of a frozen",
+        f"encoder {vectors}.",
     ]
 
 
