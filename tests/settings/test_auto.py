@@ -1,5 +1,7 @@
 """Data-dependent defaults of settings."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -238,3 +240,10 @@ def test_values_by_level_are_checked_before_any_work_starts():
         treetop.XRLinear(tree="flat", beam="5/6/7").set_params(tree="3-L", beam="5/6").fit(
             ["a b", "c d"] * 4, [["x"], ["y"], ["z"], ["u"]] * 2
         )
+
+
+def test_training_calibrates_up_to_a_hundred_thousand_labels():
+    settings = LinearSettings()
+    assert auto.with_calibration(settings, auto.MANY_LABELS).calibrate
+    assert not auto.with_calibration(settings, auto.MANY_LABELS + 1).calibrate
+    assert not auto.with_calibration(replace(settings, calibrate=False), 10).calibrate

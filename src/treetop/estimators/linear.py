@@ -173,7 +173,8 @@ class XRLinear(Learner):
         place: Runtime,
     ) -> Model:
         """Compute text features, then build label trees and train rankers on them."""
-        settings, words, texts, watched, kept, line = asked, None, None, None, None, ""
+        words, texts, watched, kept, line = None, None, None, None, ""
+        settings = auto.with_calibration(asked, Y.shape[1])
         rows = training.counted_rows(weights)
         if isinstance(X, TextsWithFeatures):
             X, texts = X.X, X.texts if settings.keep_documents else None

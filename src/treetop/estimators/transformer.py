@@ -217,6 +217,7 @@ class XRTransformer(Learner):
         if settings.words and words is not None:
             views = views_of(settings.views(), words.widths)
         hashes = list(hashes_of(data.texts))
+        settings = auto.with_calibration(settings, data.Y.shape[1])
         held, marks = training.fold_of(hashes, settings)
         marks = None if data.held_texts else marks
         forests = steps.rankers(X, data, head, views, marks)

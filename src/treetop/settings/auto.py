@@ -41,7 +41,7 @@ LAMBDA = 0.35
 # With k labels per document and E[k²] / E[k]² of at least this, R̂ would underfit documents that have
 # many labels.
 UNEVEN = 4.0
-# With more labels than this, weights are stored in fewer bits.
+# With more labels than this, weights are stored in fewer bits, and training does not calibrate.
 MANY_LABELS = 100_000
 # With even more, the beam is wider and rankers have a bias: weights are then fewer, and precision is
 # higher. On generated problems with Amazon-670K's counts, both lower P@1 at 200,000 labels by 0.2 and
@@ -102,6 +102,11 @@ def for_size(settings: Kind, labels: int) -> Kind:
     if bias is None and very_many:
         bias = 1.0
     return replace(settings, weight_type=weight_type, beam=beam, bias=bias)
+
+
+def with_calibration(settings: Kind, labels: int) -> Kind:
+    """Leave calibration out where a second set of rankers would take too much time and memory."""
+    return replace(settings, calibrate=settings.calibrate and labels <= MANY_LABELS)
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:
