@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
@@ -368,9 +369,9 @@ class FittedMixin(SavingMixin):
         documents, model = self._documents(X, features), self._fitted()
         return self._with_parts(calibrated_parts(model, documents, y, self._place(runtime)))
 
+    @abstractmethod
     def _with_parts(self, parts: dict[str, Any]) -> Self:
         """A copy whose model has these optional parts."""
-        raise NotImplementedError
 
     def _predicted(
         self,
