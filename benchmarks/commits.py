@@ -3,7 +3,8 @@
     python benchmarks/commits.py OLD NEW DATA… --runs 5 -o benchmarks/results/commits.json
 
 Runs alternate between the checkouts, each in a separate process, with the same Python and number of
-threads. The figures are medians; the ratio is new to old.
+threads. The figures are medians; the ratio is new to old. `--set NAME=VALUE` changes a setting on each
+side that has it.
 """
 
 import argparse
@@ -20,7 +21,14 @@ from pathlib import Path
 K = 5
 
 
-def work(kind: str, data: str, threads: int) -> dict[str, float]:
+def known_settings(estimator, changes: list[str]) -> dict[str, object]:
+    """The changes (NAME=VALUE) that this checkout has settings for."""
+    written = dict(change.split("=", 1) for change in changes)
+    has = estimator().get_params()
+    return {name: json.loads(value) for name, value in written.items() if name in has}
+
+
+def work(kind: str, data: str, threads: int, changes: list[str]) -> dict[str, float]:
     """Train and predict in this process; return times and peak memory."""
     import treetop
     from treetop.data import open_data
@@ -32,12 +40,13 @@ def work(kind: str, data: str, threads: int) -> dict[str, float]:
     train, test = dataset.split("train"), dataset.split("test")
     if kind == "frozen":
         settings = {"fine_tune": False, "max_length": 32, "encoder": "minilm", "precision": "fp32"}
+        settings |= known_settings(treetop.XRTransformer, changes)
         model = treetop.XRTransformer(threads=threads, **settings)
     else:
-        model = treetop.XRLinear(threads=threads)
-    started = time.perf_counter()
+        model = treetop.XRLinear(threads=threads, **known_settings(treetop.XRLinear, changes))
+    started, started_cpu = time.perf_counter(), time.process_time()
     model.fit(train.texts, train.labels)
-    trained = time.perf_counter()
+    trained, trained_cpu = time.perf_counter(), time.process_time()
     model.predict_scores(test.texts, K)
     predicted = time.perf_counter()
     single_texts = [
@@ -52,15 +61,18 @@ def work(kind: str, data: str, threads: int) -> dict[str, float]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "training, s": trained - started,
+        "training, CPU s": trained_cpu - started_cpu,
         "prediction, ms per document": 1e3 * (predicted - trained) / len(test),
         "one text, ms": 1e3 * statistics.median(single),
         "peak memory, MB": peak / 1e3,
     }
 
 
-def run(checkout: Path, kind: str, data: Path, threads: int) -> dict[str, float]:
+def run(checkout: Path, data: Path, given: argparse.Namespace) -> dict[str, float]:
     """Run `work` with the code of a checkout."""
-    command = [sys.executable, __file__, "--work", kind, str(data), "--threads", str(threads)]
+    command = [sys.executable, __file__, "--work", given.kind, str(data)]
+    command += ["--threads", str(given.threads)]
+    command += [f"--set={change}" for change in given.set]
     environment = {**os.environ, "PYTHONPATH": str(checkout / "src"), "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -79,11 +91,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--kind", choices=["linear", "frozen"], default="linear")
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="JSON value")
     parser.add_argument("--work", nargs=2, metavar=("KIND", "DATA"))
     parser.add_argument("-o", "--output", type=Path)
     given = parser.parse_args()
     if given.work:
-        print(json.dumps(work(*given.work, given.threads)))
+        print(json.dumps(work(*given.work, given.threads, given.set)))
         return
     old, new, *data = given.checkouts
     results = {
@@ -94,11 +107,8 @@ def main() -> None:
         "new": commit_of(new),
     }
     for source in data:
-        rows = [
-            (run(old, given.kind, source, given.threads), run(new, given.kind, source, given.threads))
-            for _ in range(given.runs)
-        ]
-        figures = {"runs": given.runs}
+        rows = [(run(old, source, given), run(new, source, given)) for _ in range(given.runs)]
+        figures = {"runs": given.runs, "commit": commit_of(new)}
         for name in rows[0][0]:
             before, after = (statistics.median(row[side][name] for row in rows) for side in (0, 1))
             ratio = statistics.median(row[1][name] / row[0][name] for row in rows)
@@ -107,7 +117,7 @@ def main() -> None:
                 f"{source.name} {given.kind} {name}: {before:.3f} → {after:.3f}  ({ratio:.3f})",
                 flush=True,
             )
-        results[f"{source.name}, {given.kind}"] = figures
+        results[", ".join([source.name, given.kind, *given.set])] = figures
     if given.output:
         known = json.loads(given.output.read_text()) if given.output.is_file() else {}
         given.output.write_text(json.dumps({**known, **results}, indent=2) + "\n")
