@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from treetop.errors import TreetopError
@@ -16,6 +17,23 @@ QUALITIES: dict[str, dict[str, Any]] = {
     "balanced": {},
     "best": {"trees": 5, "ngrams": MANY_VIEWS},
 }
+
+# How many layers of an encoder are tuned where all of them would take too long, as on a CPU.
+UPPER_LAYERS = 2
+# What a plan falls back to for a model with an encoder, from the most to the least work.
+BELOW_BALANCED: dict[str, dict[str, Any]] = {
+    f"balanced, {UPPER_LAYERS} layers of the encoder tuned": {"tuned_layers": UPPER_LAYERS},
+    "balanced, encoder frozen": {"fine_tune": False},
+}
+
+
+def plans(kind: str, highest: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The settings to plan with, each with a name, from the most to the least work."""
+    levels = list(QUALITIES)
+    for quality in levels[levels.index(highest) :: -1]:
+        yield quality, quality_settings(quality, kind)
+        if quality == "balanced" and "fine_tune" in PARAMETERS[kind].defaults:
+            yield from BELOW_BALANCED.items()
 
 
 def quality_settings(quality: str, kind: str) -> dict[str, Any]:

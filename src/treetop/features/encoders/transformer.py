@@ -67,12 +67,14 @@ class Encoder(nn.Module):
         """Columns of Φ_dnn."""
         return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
 
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(getattr(self.model.config, "num_hidden_layers", 12))
+
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors (float32, rows x width) of padded ids; `mask` is 1 at tokens, None if all are."""
-        segments = {}
-        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
-            segments["token_type_ids"] = xlnet_segments(ids, mask)
-        output = (model or self.model)(input_ids=ids, attention_mask=mask, **segments)
+        output = self.outputs(ids, mask, model or self.model)
         tokens: Tensor = output[0]
         if self.pooling == "pooler":
             pooled: Tensor = output.pooler_output
@@ -89,6 +91,13 @@ class Encoder(nn.Module):
         counts = mask.sum(1)
         weights = (mask / counts[:, None]).to(tokens.dtype)
         return torch.bmm(weights[:, None], tokens)[:, 0].float()
+
+    def outputs(self, ids: Tensor, mask: Tensor | None, model: Any) -> Any:
+        """What the model computes from padded ids; the vectors of the tokens come first."""
+        segments = {}
+        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
+            segments["token_type_ids"] = xlnet_segments(ids, mask)
+        return model(input_ids=ids, attention_mask=mask, **segments)
 
     def tokens(self, texts: Iterable[str]) -> Ragged:
         """Token ids of texts, truncated to `max_length`."""
@@ -114,12 +123,11 @@ class Encoder(nn.Module):
         was_training = self.training
         if was_training:
             self.eval()
-        self.check_ids(tokens.ids)
         model, device = self.for_inference(), next(self.parameters()).device
+        on_device = self.prepared(tokens, device)
         one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
         if one_text_on_gpu and batches is None and model.config.model_type in RECORDABLE:
             return self.replay(model, device)(np.asarray(tokens.ids))
-        on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.zeros(tokens.rows, self.width, device=device)
         for rows in self.rows_of_batches(tokens) if batches is None else batches:
             lengths = tokens.lengths[rows]
@@ -138,6 +146,11 @@ class Encoder(nn.Module):
         if was_training:
             self.train()
         return vectors.cpu().numpy()
+
+    def prepared(self, tokens: Any, device: torch.device) -> Any:
+        """Documents on the device, from which batches are gathered; raise if ids are unknown."""
+        self.check_ids(tokens.ids)
+        return DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
 
     def check_ids(self, ids: np.ndarray) -> None:
         """Raise unless the model has a vector for each token: a GPU that misses one is lost."""

@@ -43,6 +43,14 @@ class TransformerSettings(EncoderSettings):
         "Lower it if the GPU runs out of memory.",
         at_least=1,
     )
+    tuned_layers: int | None = tuning(
+        None,
+        "Number of upper layers of the encoder to fine-tune. The layers below and the embeddings of "
+        "words keep their weights, and what they compute is stored in a temporary file, so that a step "
+        "takes a fraction of the time: 1 or 2 makes fine-tuning practical on a CPU. By default, all "
+        "layers learn.",
+        at_least=1,
+    )
     budget: str = tuning(
         "5 epochs",
         "Length of fine-tuning in epochs, samples or steps: a total such as 5 epochs, or one figure "

@@ -167,11 +167,12 @@ def encoder(problem: Problem) -> list[StageEstimate]:
         _, levels = auto.first_sizes(settings.first_tree, problem.labels, settings.largest_level)
         steps = auto.steps_by_level(settings.budget, levels, problem.documents, settings.batch)
         seen = sum(steps) * min(settings.batch, problem.documents) / problem.documents
+        # Layers that do not learn are computed once; those that do, forward and backward in each epoch.
+        share = min(1.0, (settings.tuned_layers or figures.layers) / figures.layers)
+        passes = LEARNING * seen * share + (1 - share)
         # Gradients and two moments of Adam beside the weights.
-        learning = StageEstimate(
-            "fine-tuning", LEARNING * seen * figures.seconds, figures.memory + 3 * figures.weights
-        )
-        stages.append(learning)
+        memory = figures.memory + round(3 * share * figures.weights)
+        stages.append(StageEstimate("fine-tuning", passes * figures.seconds, memory))
     disk = figures.weights
     kept = 2 * vectors + figures.memory
     stages.append(StageEstimate("embedding", figures.seconds, kept, kept, disk))
