@@ -6,21 +6,23 @@ import scipy.sparse as sp
 
 pytest.importorskip("torch")
 
-import treetop  # noqa: E402
-from tests.tiny import WORDS, documents, save_encoder  # noqa: E402
-from treetop.cli.main import run_command  # noqa: E402
-from treetop.runtime import Runtime  # noqa: E402
-from treetop.tuning import encoder_trial  # noqa: E402
-from treetop.tuning.encoder_trial import (  # noqa: E402
+import treetop
+from tests.tiny import WORDS, documents, save_encoder
+from treetop.cli.main import run_command
+from treetop.runtime import Runtime
+from treetop.tuning import encoder_trial
+from treetop.tuning.encoder_trial import (
     AS_GIVEN,
     FROZEN,
     UPPER,
     WHOLE,
-    WORDS as WORDS_ALONE,
     candidates_for,
     decided_for,
     encoder_that_pays,
     trial_of,
+)
+from treetop.tuning.encoder_trial import (
+    WORDS as WORDS_ALONE,
 )
 
 PLACE = Runtime(threads=2, device="cpu", precision="fp32")

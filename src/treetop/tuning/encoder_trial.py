@@ -53,7 +53,7 @@ class Candidate(NamedTuple):
         return kind(**{**settings, **self.settings})
 
 
-class Trial(NamedTuple):
+class EncoderTrial(NamedTuple):
     """Documents to train on, and held-out ones, with some of the labels."""
 
     texts: list[str]
@@ -83,7 +83,7 @@ def candidates_for(device: str, given: Mapping[str, Any]) -> tuple[Candidate, ..
     return (WORDS, FROZEN, UPPER if device == "cpu" else WHOLE)
 
 
-def trial_of(texts: Sequence[str], Y: sp.csr_matrix, seed: int) -> Trial | None:
+def trial_of(texts: Sequence[str], Y: sp.csr_matrix, seed: int) -> EncoderTrial | None:
     """Choose the documents of a trial; None if there are too few."""
     counts, step = np.bincount(Y.indices, minlength=Y.shape[1]), 1
     labels = sampled_labels(counts, step, seed)
@@ -97,7 +97,7 @@ def trial_of(texts: Sequence[str], Y: sp.csr_matrix, seed: int) -> Trial | None:
     held = rows[held_out(hashes_of([texts[row] for row in rows]), share=HELD_OUT, most=rows.size)]
     own = np.setdiff1d(rows, held)
     known = labels[np.bincount(Y[own].indices, minlength=Y.shape[1])[labels] > 0]
-    return Trial(
+    return EncoderTrial(
         [texts[row] for row in own],
         sp.csr_matrix(Y[own][:, known], dtype=np.float32),
         [texts[row] for row in held],
@@ -106,7 +106,7 @@ def trial_of(texts: Sequence[str], Y: sp.csr_matrix, seed: int) -> Trial | None:
 
 
 def encoder_that_pays(
-    trial: Trial, candidates: Sequence[Candidate], given: Mapping[str, Any], runtime: Runtime
+    trial: EncoderTrial, candidates: Sequence[Candidate], given: Mapping[str, Any], runtime: Runtime
 ) -> Decision:
     """Train each candidate on the trial; the first wins unless a later one is significantly better."""
     best, reached, said = candidates[0], None, []
@@ -121,7 +121,7 @@ def encoder_that_pays(
 
 
 def context_of(
-    candidate: Candidate, trial: Trial, given: Mapping[str, Any], runtime: Runtime
+    candidate: Candidate, trial: EncoderTrial, given: Mapping[str, Any], runtime: Runtime
 ) -> Context:
     """Train a candidate and rank the labels of the held-out documents."""
     quiet = runtime.changed(verbose=False)
@@ -135,7 +135,7 @@ def context_of(
     )
 
 
-def surely_better(context: Context, other: Context, trial: Trial, seed: int) -> bool:
+def surely_better(context: Context, other: Context, trial: EncoderTrial, seed: int) -> bool:
     """Whether a context has a significantly higher metric than another, by a paired bootstrap."""
     metric, k = metric_of(METRIC)
     assert metric.sums is not None

@@ -7,7 +7,7 @@ it is computed once and stored.
 from __future__ import annotations
 
 import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -16,9 +16,10 @@ from torch import Tensor, nn
 from treetop.errors import TreetopError
 from treetop.features.encoders.devices import DeviceRagged
 from treetop.features.encoders.subwords import Ragged
-from treetop.features.encoders.transformer import Encoder
+from treetop.features.encoders.transformer import Batched, Documents, Encoder
 from treetop.runtime.spool import ArrayFile
 
+Part = TypeVar("Part", bound=Encoder)
 # Where families whose layers read nothing but token vectors and a mask keep them.
 STACKS = {
     "bert": "encoder",
@@ -81,8 +82,7 @@ class LowerLayers(Encoder):
         layers = layers_of(encoder.model)
         part = model_with_layers(encoder.model, dict(list(layers.named_children())[:-tuned]))
         part.pooler = None
-        lower: LowerLayers = sharing(cls, encoder, part)
-        return lower.eval()
+        return sharing(cls, encoder, part).eval()
 
     @torch.inference_mode()
     def activations(self, tokens: Ragged) -> Activations:
@@ -116,8 +116,7 @@ class UpperLayers(Encoder):
         part.embeddings = GivenVectors()
         if hasattr(part, "embeddings_project"):
             part.embeddings_project = nn.Identity()
-        upper: UpperLayers = sharing(cls, encoder, part)
-        return upper
+        return sharing(cls, encoder, part)
 
     @property
     def layers(self) -> int:
@@ -128,7 +127,7 @@ class UpperLayers(Encoder):
         """What the model computes from token vectors, which take the place of ids."""
         return model(inputs_embeds=ids, attention_mask=mask)
 
-    def prepared(self, tokens: Any, device: torch.device) -> Any:
+    def prepared(self, tokens: Documents, device: torch.device) -> Batched:
         """Documents from which batches are gathered."""
         assert isinstance(tokens, Activations)
         return tokens
@@ -182,7 +181,7 @@ def shallow(module: nn.Module) -> Any:
     return twin
 
 
-def sharing(kind: type[Any], encoder: Encoder, model: nn.Module) -> Any:
+def sharing(kind: type[Part], encoder: Encoder, model: nn.Module) -> Part:
     """An encoder of this kind around a part of the model of another."""
     part = kind.__new__(kind)
     part.__dict__.update(encoder.__dict__, _modules=dict(encoder._modules), _copy=[], _replay=None)

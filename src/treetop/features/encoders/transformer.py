@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,6 +28,25 @@ from treetop.runtime import Runtime
 # Tokens per batch without gradients, by device type.
 TOKENS_PER_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
 OTHER_DEVICE_TOKENS = 1 << 14
+
+
+class Documents(Protocol):
+    """Documents to embed: their token ids, or what takes the place of these."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens of each document, int64."""
+
+    @property
+    def rows(self) -> int:
+        """Number of documents."""
+
+
+class Batched(Protocol):
+    """Documents of which batches are gathered on the device."""
+
+    def padded(self, rows: Tensor, width: int, full: bool) -> tuple[Tensor, Tensor | None]:
+        """What the model reads of some documents, and their mask; see `DeviceRagged`."""
 
 
 class Encoder(nn.Module):
@@ -112,7 +131,7 @@ class Encoder(nn.Module):
     @torch.inference_mode()
     def embed(
         self,
-        tokens: Ragged,
+        tokens: Documents,
         advance: Callable[[], object] | None = None,
         batches: Iterable[np.ndarray] | None = None,
     ) -> np.ndarray:
@@ -125,8 +144,9 @@ class Encoder(nn.Module):
             self.eval()
         model, device = self.for_inference(), next(self.parameters()).device
         on_device = self.prepared(tokens, device)
-        one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
-        if one_text_on_gpu and batches is None and model.config.model_type in RECORDABLE:
+        on_gpu, all_batches = device.type == "cuda" and not was_training, batches is None
+        one_text = isinstance(tokens, Ragged) and tokens.rows == 1
+        if one_text and on_gpu and all_batches and model.config.model_type in RECORDABLE:
             return self.replay(model, device)(np.asarray(tokens.ids))
         vectors = torch.zeros(tokens.rows, self.width, device=device)
         for rows in self.rows_of_batches(tokens) if batches is None else batches:
@@ -147,8 +167,9 @@ class Encoder(nn.Module):
             self.train()
         return vectors.cpu().numpy()
 
-    def prepared(self, tokens: Any, device: torch.device) -> Any:
+    def prepared(self, tokens: Documents, device: torch.device) -> Batched:
         """Documents on the device, from which batches are gathered; raise if ids are unknown."""
+        assert isinstance(tokens, Ragged)
         self.check_ids(tokens.ids)
         return DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
 
@@ -176,11 +197,11 @@ class Encoder(nn.Module):
         """Tokens per batch without gradients, including padding."""
         return TOKENS_PER_BATCH.get(next(self.parameters()).device.type, OTHER_DEVICE_TOKENS)
 
-    def batches(self, tokens: Ragged) -> int:
+    def batches(self, tokens: Documents) -> int:
         """Number of batches in which `embed` processes these rows."""
         return sum(1 for _ in self.rows_of_batches(tokens))
 
-    def rows_of_batches(self, tokens: Ragged) -> Iterator[np.ndarray]:
+    def rows_of_batches(self, tokens: Documents) -> Iterator[np.ndarray]:
         """The rows of each batch of `embed`.
 
         In 16 bits, padding changes how attention rounds, by enough to change labels. On a CPU, a batch
