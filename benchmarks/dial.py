@@ -159,7 +159,8 @@ def main() -> None:
         return
     chosen.scratch.mkdir(parents=True, exist_ok=True)
     results = json.loads(chosen.results.read_text()) if chosen.results.exists() else {}
-    results.update(machine=machine(), versions=versions({"treetop": sys.executable}))
+    pythons = {name: sys.executable for name in ("treetop", "torch", "transformers")}
+    results.update(machine=machine(), versions=versions(pythons))
     results.update(threads=THREADS, seed=0)
     part = results.setdefault(chosen.part, {})
     for name, system, task in tasks_of(chosen):

@@ -8,11 +8,12 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.runtime import Runtime
-from treetop.settings.schema import LinearSettings
+from treetop.settings.schema import LinearSettings, TransformerSettings
 from treetop.training.advice import advising, sample
 from treetop.training.advice.advising import estimate_of, estimate_training, warning
+from treetop.training.advice.encoding import EncoderFigures
 from treetop.training.advice.problem import read_problem
-from treetop.training.advice.stages import StageEstimate, added_up
+from treetop.training.advice.stages import StageEstimate, added_up, encoder
 from treetop.training.advice.trial import labels_of_counts
 
 RUNTIME = Runtime(threads=2)
@@ -114,3 +115,17 @@ def test_labels_are_tried_that_are_as_frequent_as_all():
     chosen = labels_of_counts(np.repeat(own, 20), counts)
     assert np.unique(chosen).size == chosen.size == 64
     assert 5 in np.repeat(own, 20)[chosen]
+
+
+def test_layers_that_are_not_tuned_are_computed_once(problem):
+    figures = EncoderFigures("cpu", 16, seconds=10.0, memory=0, weights=100, layers=4)
+    seconds = {}
+    for tuned in (None, 1, 4):
+        settings = TransformerSettings(budget="2 epochs", tuned_layers=tuned)
+        given = problem._replace(encoder=figures, settings=settings)
+        seconds[tuned] = {stage.name: stage.seconds for stage in encoder(given)}
+    seen = seconds[None]["fine-tuning"] / (3 * 10)  # epochs of whole batches
+    assert seen == pytest.approx(2, rel=0.1)
+    assert seconds[4] == seconds[None]
+    assert seconds[1]["fine-tuning"] == pytest.approx(10 * (3 * seen / 4 + 3 / 4))
+    assert seconds[1]["embedding"] == 10
