@@ -44,11 +44,11 @@ def written(results: dict) -> str:
     commits = sorted({row["commit"] for row in rows})
     lengths = ", ".join(f"{name} {tokens}" for name, (_, tokens) in ENCODER_SETS.items())
     lines = [
-        f"Measured on {100 * HELD_OUT:.0f}% of the training documents, which were held out; nDCG@5 in "
+        f"Measured on {100 * HELD_OUT:.0f}% of the training documents, held out; nDCG@5 in "
         "percent with the 95% interval of the difference (paired bootstrap over documents), and the "
         f"processor time of training on {results['threads']} threads. MiniLM reads so many tokens: "
-        f"{lengths}; neither competition nor calibration; precision auto, bfloat16 here, unless it says "
-        "fp32.",
+        f"{lengths}; neither competition nor calibration; precision auto, bfloat16 here, unless it "
+        "says fp32.",
         "",
         *table(results.get("encoders", {}), list(ENCODERS), "words"),
         "",

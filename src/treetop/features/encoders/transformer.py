@@ -144,9 +144,9 @@ class Encoder(nn.Module):
             self.eval()
         model, device = self.for_inference(), next(self.parameters()).device
         on_device = self.prepared(tokens, device)
-        on_gpu, all_batches = device.type == "cuda" and not was_training, batches is None
-        one_text = isinstance(tokens, Ragged) and tokens.rows == 1
-        if one_text and on_gpu and all_batches and model.config.model_type in RECORDABLE:
+        one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
+        recordable = batches is None and model.config.model_type in RECORDABLE
+        if one_text_on_gpu and recordable and isinstance(tokens, Ragged):
             return self.replay(model, device)(np.asarray(tokens.ids))
         vectors = torch.zeros(tokens.rows, self.width, device=device)
         for rows in self.rows_of_batches(tokens) if batches is None else batches:
