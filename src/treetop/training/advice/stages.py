@@ -18,6 +18,9 @@ from treetop.settings.schema import TransformerSettings
 from treetop.training.advice.counting import LevelWork
 from treetop.training.advice.problem import Problem
 from treetop.training.advice.trial import TreeFigures
+from treetop.training.calibrating import FEWEST_DOCUMENTS
+from treetop.training.folds import MOST, SHARE
+from treetop.training.out_of_fold import CUT_DOCUMENTS, CUT_LISTED, CUTS, LISTED
 
 # Share of a stage's work that only one thread can do at a time.
 SERIAL_TEXT, SERIAL_TREE, SERIAL_RANKERS = 0.3, 0.2, 0.05
@@ -36,6 +39,9 @@ FLOAT, WEIGHT, TOKEN = 4, 4, 0.7
 # Documents of the largest cluster of a level, as a multiple of the mean; bytes in use while weights
 # are laid out, as a multiple of theirs.
 SKEW, LAYOUT = 4.0, 1.3
+# Fitted: the rankers that calibration needs, as a share of the work of those of the model; and seconds
+# of one processor per label that is listed for a held-out document or a copy of it.
+FOLD, OF_LISTED = 0.5, 1e-5
 # Characters of the texts whose features are made at a time.
 BLOCK_CHARACTERS = 8 << 20
 
@@ -156,6 +162,24 @@ def competition(problem: Problem) -> list[StageEstimate]:
     return [StageEstimate("competition", seconds, round(VALUE * problem.values) + CODE)]
 
 
+def calibration(problem: Problem) -> list[StageEstimate]:
+    """Estimate the calibration: rankers without a part of the documents, and what they say about it.
+
+    Its work is counted in that of the rankers: theirs again, for a share of the documents; and in the
+    labels that are listed for held-out documents and for copies of them that are cut short.
+    """
+    settings = auto.with_calibration(problem.settings, problem.labels)
+    held = min(round(SHARE * problem.documents), MOST)
+    if not settings.calibrate or held < FEWEST_DOCUMENTS:
+        return []
+    trained = [stage for stage in forest(problem) if stage.name == "rankers"]
+    seconds = FOLD * sum(stage.seconds for stage in trained)
+    copies = len(CUTS) * min(CUT_DOCUMENTS, held)
+    seconds += elapsed(OF_LISTED * (held * LISTED + copies * CUT_LISTED), SERIAL_TEXT, problem.threads)
+    kept = sum(stage.kept for stage in trained)
+    return [StageEstimate("calibration", seconds, memory=kept)]
+
+
 def encoder(problem: Problem) -> list[StageEstimate]:
     """Estimate the encoder: a pass over all documents, and the steps of fine-tuning before it."""
     settings, figures = problem.settings, problem.encoder
@@ -184,4 +208,5 @@ STAGES: tuple[Callable[[Problem], list[StageEstimate]], ...] = (
     text_features,
     encoder,
     forest,
+    calibration,
 )
