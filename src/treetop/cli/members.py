@@ -41,7 +41,7 @@ def tries_encoder(options: TrainOptions) -> bool:
 
 
 def model_settings(options: TrainOptions, kind: str) -> Settings:
-    """The settings of the quality, changed by the preset, by ``--encoder`` and then by ``--set``."""
+    """The settings of the quality, changed by the preset, by options and then by ``--set``."""
     chosen = {}
     if options.quality is not None and options.time is None:
         chosen = quality_settings(options.quality, kind)
@@ -53,6 +53,8 @@ def model_settings(options: TrainOptions, kind: str) -> Settings:
                 "--encoder is for --model xr-transformer or --quality best: add one, or leave it out"
             )
         chosen["encoder"] = options.encoder
+    if options.optimize is not None:
+        chosen["optimize"] = options.optimize
     return {**chosen, **parse_assignments(options.assignments)}
 
 
