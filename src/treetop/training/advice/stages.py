@@ -39,9 +39,10 @@ FLOAT, WEIGHT, TOKEN = 4, 4, 0.7
 # Documents of the largest cluster of a level, as a multiple of the mean; bytes in use while weights
 # are laid out, as a multiple of theirs.
 SKEW, LAYOUT = 4.0, 1.3
-# Fitted: the rankers that calibration needs, as a share of the work of those of the model; and seconds
-# of one processor per label that is listed for a held-out document or a copy of it.
-FOLD, OF_LISTED = 0.5, 1e-5
+# Fitted: what the rankers that calibration needs take beside the others, as a share; and seconds of one
+# processor per label that is listed for a held-out document or a copy of it.
+FOLD, OF_LISTED = 0.5, 4e-5
+SERIAL_CALIBRATION = 0.5
 # Characters of the texts whose features are made at a time.
 BLOCK_CHARACTERS = 8 << 20
 
@@ -110,14 +111,17 @@ def rankers(problem: Problem, tree: TreeFigures, levels: list[LevelWork]) -> Sta
     positives = problem.positives * tree.values * problem.growth ** (KEPT_POWER - 1)
     weights = [tree.rows * positives, tree.cells * positives]
     copied = VALUE * problem.documents * tree.values if len(problem.trees) > 1 else 0.0
-    rooms = max(room(problem, level) for level in levels)
-    layout = LAYOUT * min(problem.threads * PART, sum(weights))
+    # Calibration needs the same rankers without the held-out documents, which are trained beside them.
+    models = 2 if held_documents(problem) else 1
+    seconds *= 1 + FOLD * (models - 1)
+    rooms = models * max(room(problem, level) for level in levels)
+    layout = models * LAYOUT * min(problem.threads * PART, sum(weights))
     return StageEstimate(
         "rankers",
         elapsed(seconds, SERIAL_RANKERS, problem.threads),
         memory=round(max(rooms, layout) + 1.5 * copied),
         # Larger arrays are mapped from files.
-        kept=round(sum(size for size in weights if size <= IN_MEMORY)),
+        kept=models * round(sum(size for size in weights if size <= IN_MEMORY)),
         disk=round(sum(weights)),
     )
 
@@ -162,22 +166,24 @@ def competition(problem: Problem) -> list[StageEstimate]:
     return [StageEstimate("competition", seconds, round(VALUE * problem.values) + CODE)]
 
 
-def calibration(problem: Problem) -> list[StageEstimate]:
-    """Estimate the calibration: rankers without a part of the documents, and what they say about it.
-
-    Its work is counted in that of the rankers: theirs again, for a share of the documents; and in the
-    labels that are listed for held-out documents and for copies of them that are cut short.
-    """
+def held_documents(problem: Problem) -> int:
+    """Documents that are held out for calibration; 0 without one."""
     settings = auto.with_calibration(problem.settings, problem.labels)
     held = min(round(SHARE * problem.documents), MOST)
-    if not settings.calibrate or held < FEWEST_DOCUMENTS:
+    return held if settings.calibrate and held >= FEWEST_DOCUMENTS else 0
+
+
+def calibration(problem: Problem) -> list[StageEstimate]:
+    """Estimate the calibration: linear in the labels that are listed for held-out documents.
+
+    Labels are also listed for copies of some of them that are cut short.
+    """
+    held = held_documents(problem)
+    if not held:
         return []
-    trained = [stage for stage in forest(problem) if stage.name == "rankers"]
-    seconds = FOLD * sum(stage.seconds for stage in trained)
-    copies = len(CUTS) * min(CUT_DOCUMENTS, held)
-    seconds += elapsed(OF_LISTED * (held * LISTED + copies * CUT_LISTED), SERIAL_TEXT, problem.threads)
-    kept = sum(stage.kept for stage in trained)
-    return [StageEstimate("calibration", seconds, memory=kept)]
+    listed = held * LISTED + len(CUTS) * min(CUT_DOCUMENTS, held) * CUT_LISTED
+    seconds = elapsed(OF_LISTED * listed, SERIAL_CALIBRATION, problem.threads)
+    return [StageEstimate("calibration", seconds, memory=CODE)]
 
 
 def encoder(problem: Problem) -> list[StageEstimate]:
