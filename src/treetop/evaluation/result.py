@@ -107,7 +107,7 @@ class Evaluation(dict[str, Any]):
         return Intervals(intervals, values, confidence)
 
     def with_intervals(self) -> dict[str, Any]:
-        """Return all values, and under ``intervals`` those of the main metrics: plain lists for a file."""
+        """Return all values and, under ``intervals``, those of the main metrics, for a file."""
         return {**self, "intervals": {key: list(pair) for key, pair in self.intervals().items()}}
 
     def with_documents(self, documents: Any, model: ExplainsLabels) -> Evaluation:
