@@ -32,7 +32,7 @@ QUALITIES: dict[str, dict[str, object]] = {
     "quick": {"quality": "quick"},
     "best": {"quality": "best"},
 }
-LIGHT = {"competition": False, "calibrate": False}
+LIGHT = {"competition": False, "calibration": False}
 ENCODERS: dict[str, dict[str, object]] = {
     "words": LIGHT,
     "frozen": {**LIGHT, "fine_tune": False},

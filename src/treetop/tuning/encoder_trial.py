@@ -35,7 +35,7 @@ METRIC, K = "nDCG@5", 5
 # How surely a candidate must be better.
 CONFIDENCE = 0.95
 # What a trial leaves out: neither changes which features are best.
-BRIEF = {"calibrate": False, "competition": False, "keep_documents": False}
+BRIEF = {"calibration": False, "competition": False, "keep_documents": False}
 
 
 class Candidate(NamedTuple):

@@ -141,7 +141,7 @@ def test_layers_that_are_not_tuned_are_computed_once(problem):
 
 
 def test_calibration_is_a_stage_and_trains_the_rankers_again(problem):
-    without = problem._replace(settings=replace(problem.settings, calibrate=False))
+    without = problem._replace(settings=replace(problem.settings, calibration=False))
     own, other = (
         {stage.name: stage for stage in estimate_of(one).stages} for one in (problem, without)
     )

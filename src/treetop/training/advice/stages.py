@@ -170,7 +170,7 @@ def held_documents(problem: Problem) -> int:
     """Documents that are held out for calibration; 0 without one."""
     settings = auto.with_calibration(problem.settings, problem.labels)
     held = min(round(SHARE * problem.documents), MOST)
-    return held if settings.calibrate and held >= FEWEST_DOCUMENTS else 0
+    return held if settings.calibration and held >= FEWEST_DOCUMENTS else 0
 
 
 def calibration(problem: Problem) -> list[StageEstimate]:
