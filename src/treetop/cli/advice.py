@@ -72,10 +72,13 @@ def dialled(
     if decision is None:
         return kind, members, ""
     report.note(decision.line)
-    kind = decision.candidate.kind
-    known = PARAMETERS[kind].defaults
+    chosen = decision.candidate
+    known = PARAMETERS[chosen.kind].defaults
+    if chosen.kind != kind and options.time is not None:  # there is time for more without the encoder
+        own = {name: value for name, value in given[0].items() if name in known}
+        return chosen.kind, planned(options, chosen.kind, [own], dataset, report), decision.line
     settings = {name: value for name, value in asked.items() if name in known}
-    return kind, [{**settings, **decision.candidate.settings}], decision.line
+    return chosen.kind, [{**settings, **chosen.settings}], decision.line
 
 
 def encoder_decision(

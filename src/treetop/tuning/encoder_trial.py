@@ -19,6 +19,7 @@ from treetop.evaluation.metrics import METRICS, metric_of
 from treetop.features.encoders.opening import require_torch
 from treetop.model.seen import hashes_of
 from treetop.runtime import Runtime
+from treetop.runtime.progress import Reporter
 from treetop.settings.making import PARAMETERS
 from treetop.settings.names import renamed
 from treetop.settings.quality import UPPER_LAYERS, quality_settings
@@ -124,7 +125,7 @@ def context_of(
     candidate: Candidate, trial: EncoderTrial, given: Mapping[str, Any], runtime: Runtime
 ) -> Context:
     """Train a candidate and rank the labels of the held-out documents."""
-    quiet = runtime.changed(verbose=False)
+    quiet = runtime.changed(reporter=Reporter(), verbose=False)
     estimator = candidate.estimator({**given, **BRIEF}).fit(trial.texts, trial.Y, runtime=quiet)
     return ranking_context(
         trial.held_labels,
