@@ -126,7 +126,7 @@ def test_validation_documents_are_the_held_out_part(unspaced):
 
 
 def test_a_competition_takes_no_more_than_so_much_work_however_large_the_data(monkeypatch):
-    texts, names = with_words(4000, 300)
+    texts, names = with_words(16_000, 300)
     Y = matrix(names)
     settings = auto.with_costs(RULES, Y, None)
     lengths = np.fromiter(map(len, texts), np.int64)
@@ -134,13 +134,11 @@ def test_a_competition_takes_no_more_than_so_much_work_however_large_the_data(mo
     def used():
         rows, labels = sampling.affordable(Y, lengths, settings)
         blocks = -(-labels.size // sampling.BLOCK)
-        return labels.size, (sampling.READ_ALL + sampling.TRY_ALL * blocks) * lengths[rows].sum()
+        return (sampling.READ_ALL + sampling.TRY_ALL * blocks) * lengths[rows].sum()
 
-    labels, work = used()
-    monkeypatch.setattr(sampling, "MOST_WORK", work / 3)
-    fewer, less = used()
-    assert work / 20 < less <= work / 3
-    assert fewer < labels
+    work = used()
+    monkeypatch.setattr(sampling, "MOST_WORK", work / 2)
+    assert work / 20 < used() <= work / 2
 
 
 @pytest.mark.parametrize("optimize", ["P@1", "nDCG@5", "PSP@5", "macro-F1"])
