@@ -70,7 +70,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
 def read_table(path: Path, options: ReadOptions, warnings: list[str]) -> Table:
     """Read the texts and the cells of labels of one file; `warnings` are added to."""
     delimiter, encoding, numbered = opened_table(path, options, warnings)
-    names, records = with_names(path, numbered)
+    names, records = read_ahead(path, numbered)
     if records is None:
         records = opened_table(path, options, [])[2]
     text, labels = choose_columns(path, names, options)
@@ -93,7 +93,7 @@ def read_table(path: Path, options: ReadOptions, warnings: list[str]) -> Table:
     return Table(texts.collected(), own, text, labels, delimiter, encoding, kept)
 
 
-def with_names(path: Path, records: Numbered) -> tuple[list[str], Iterable[tuple[int, Record]] | None]:
+def read_ahead(path: Path, records: Numbered) -> tuple[list[str], Iterable[tuple[int, Record]] | None]:
     """The names of all columns, and all records, or None if they are too many to be in memory.
 
     All records of a CSV file have the columns of the first one, so they are not read ahead.

@@ -31,14 +31,14 @@ class Part(NamedTuple):
     first: int
 
 
-class Scratch(threading.local):
+class Zeros(threading.local):
     """Zeros for all columns, allocated once per thread, and anew where they are sent."""
 
     def __init__(self, columns: int) -> None:
-        self.zeros = np.zeros(columns, np.float32)
+        self.array = np.zeros(columns, np.float32)
 
-    def __reduce__(self) -> tuple[type[Scratch], tuple[int]]:
-        return Scratch, (self.zeros.size,)
+    def __reduce__(self) -> tuple[type[Zeros], tuple[int]]:
+        return Zeros, (self.array.size,)
 
 
 def even_edges(count: int, parts: int) -> np.ndarray:
@@ -59,7 +59,7 @@ def balanced_clusters(
         for group, (members, count) in enumerate(zip(groups, parts, strict=True))
     ]
     clusters: list[dict[int, np.ndarray]] = [{} for _ in groups]
-    step, scratch = 0, Scratch(sum(Z.widths))
+    step, zeros = 0, Zeros(sum(Z.widths))
     while pending:
         for part in pending:
             if part.edges.size == 2:
@@ -81,7 +81,7 @@ def balanced_clusters(
                     left_size,
                     kmeans.passes,
                     int(seeds.generate_state(1)[0]),
-                    scratch.zeros,  # as the kernel leaves them
+                    zeros.array,  # as the kernel leaves them
                     cancel,
                 )
             return [

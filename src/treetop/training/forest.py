@@ -82,14 +82,14 @@ def train_forests(
         runtime.reporter.step("label features")
         Z = label_features(X, Y, weights, settings, threads)
         for number in range(count):
-            runtime.reporter.step(f"{title_of('tree', number, count)}label tree")
+            runtime.reporter.step(f"{tree_title('tree', number, count)}label tree")
             trees.append(build_tree(Z, settings, settings.seed + number, threads))
         del Z
 
     def train(number: int, _: np.ndarray) -> tuple[Ranker, ...]:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
-        title = title_of(kind, number, count)
+        title = tree_title(kind, number, count)
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
         if trees:
@@ -122,7 +122,7 @@ def train_forests(
     return Forests([own[0] for own in trained], [fold for _, *folds in trained for fold in folds])
 
 
-def title_of(kind: str, number: int, count: int) -> str:
+def tree_title(kind: str, number: int, count: int) -> str:
     """What the names of steps begin with if there are several trees."""
     return f"{kind} {number + 1} of {count}, " if count > 1 else ""
 
