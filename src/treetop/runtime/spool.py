@@ -69,7 +69,7 @@ class ArrayFile:
         values = np.empty(count, dtype)
         if self._descriptor is not None:  # no thread waits for another
             with temporary_space():
-                size = os.preadv(self._descriptor, [values.view(np.uint8)], offset)
+                size = os.preadv(self._descriptor, [values.reshape(-1).view(np.uint8).data], offset)
             if size < values.nbytes:
                 raise damaged()
             return values
