@@ -246,6 +246,6 @@ def test_values_by_level_are_checked_before_any_work_starts():
 
 def test_training_calibrates_up_to_a_hundred_thousand_labels():
     settings = LinearSettings()
-    assert auto.with_calibration(settings, auto.MANY_LABELS).calibrate
-    assert not auto.with_calibration(settings, auto.MANY_LABELS + 1).calibrate
-    assert not auto.with_calibration(replace(settings, calibrate=False), 10).calibrate
+    assert auto.with_calibration(settings, auto.MANY_LABELS).calibration
+    assert not auto.with_calibration(settings, auto.MANY_LABELS + 1).calibration
+    assert not auto.with_calibration(replace(settings, calibration=False), 10).calibration

@@ -162,7 +162,7 @@ def test_validation_documents_of_a_fit_are_the_held_out_part(unspaced, monkeypat
 
     monkeypatch.setattr(competition, "sample_of", seen)
     texts, names = without_spaces()
-    model = treetop.XRLinear(trees=1, calibrate=False)
+    model = treetop.XRLinear(trees=1, calibration=False)
     model.fit(texts[:550], names[:550], validation=(texts[550:], names[550:]))
     assert held
     assert set(held) <= set(texts[550:])

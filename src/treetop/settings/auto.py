@@ -106,7 +106,7 @@ def for_size(settings: Kind, labels: int) -> Kind:
 
 def with_calibration(settings: Kind, labels: int) -> Kind:
     """Leave calibration out where a second set of rankers would take too much time and memory."""
-    return replace(settings, calibrate=settings.calibrate and labels <= MANY_LABELS)
+    return replace(settings, calibration=settings.calibration and labels <= MANY_LABELS)
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:
