@@ -80,7 +80,7 @@ def of_estimates(results: dict) -> str:
     commits = sorted({row["commit"] for row in results["sets"].values()})
     lines += [
         "",
-        f"The defaults of `XRLinear` on {results['threads']} thread; true time is that of the processor. "
+        f"The defaults of `XRLinear` on {results['threads']} thread; true time is processor time. "
         "Other work was running on the machine. The estimate assumes the features of the rules: if "
         "the competition chooses character n-grams, training takes longer. "
         f"{machine['cores']} cores of {machine['cpu']}, Python {versions['python']}, commits "
