@@ -20,13 +20,14 @@ from treetop.tuning.encoder_trial import (
     decided_for,
     encoder_that_pays,
     trial_of,
+    without_levels,
 )
 from treetop.tuning.encoder_trial import (
     WORDS as WORDS_ALONE,
 )
 
 PLACE = Runtime(threads=2, device="cpu", precision="fp32")
-BRIEF = {"max_length": 8, "batch": 32, "budget": "4/4 steps", "trees": 1}
+BRIEF = {"max_length": 8, "batch": 32, "budget": "8 steps", "trees": 1}
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,11 @@ def test_a_random_encoder_does_not_pay_where_words_say_all(data, encoder):
     assert "2 layers tuned 0." in decision.line
     again = encoder_that_pays(trial_of(*data, 0), candidates_for("cpu", given), given, PLACE)
     assert again == decision
+
+
+def test_figures_by_level_are_left_out_of_trials():
+    given = {"budget": "4/4 steps", "tree": "4-L", "encoder": "a/b", "warmup": 0.2}
+    assert without_levels(given) == {"encoder": "a/b", "warmup": 0.2}
 
 
 def test_an_encoder_pays_where_words_say_nothing(encoder):

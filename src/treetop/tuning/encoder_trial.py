@@ -126,7 +126,8 @@ def context_of(
 ) -> Context:
     """Train a candidate and rank the labels of the held-out documents."""
     quiet = runtime.changed(reporter=Reporter(), verbose=False)
-    estimator = candidate.estimator({**given, **BRIEF}).fit(trial.texts, trial.Y, runtime=quiet)
+    settings = {**without_levels(given), **BRIEF}
+    estimator = candidate.estimator(settings).fit(trial.texts, trial.Y, runtime=quiet)
     return ranking_context(
         trial.held_labels,
         estimator.predict_scores(trial.held_texts, K, runtime=quiet),
@@ -134,6 +135,16 @@ def context_of(
         train_counts=frequencies(trial.Y),
         train_documents=trial.Y.shape[0],
     )
+
+
+def without_levels(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out trees and figures by level: with fewer labels, there may be fewer levels."""
+    return {
+        name: value
+        for name, value in given.items()
+        if name == "encoder"
+        or (name not in ("tree", "first_tree") and not (isinstance(value, str) and "/" in value))
+    }
 
 
 def surely_better(context: Context, other: Context, trial: EncoderTrial, seed: int) -> bool:
