@@ -28,8 +28,8 @@ settings.register_profile("treetop", deadline=None, max_examples=40, derandomize
 settings.load_profile("treetop")
 
 
-# Modules of a minute or so. Several processes (`pytest -n 2 --dist loadfile`) take modules in order: the last
-# ones must be short, or the other processes wait for them.
+# Modules of a minute or so. Several processes (`pytest -n 2 --dist loadfile`) take modules in order:
+# the last ones must be short, or the other processes wait for them.
 LONGEST = ("test_docs.py", "test_cluster.py", "test_dockerfile.py", "cli/test_cli.py")
 
 

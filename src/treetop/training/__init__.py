@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     )
     from treetop.training.failures import with_fallback
     from treetop.training.folds import KeptTexts
-    from treetop.training.forest import train_forest, train_forests
+    from treetop.training.forest import train_forests
     from treetop.training.inputs import (
         check_count,
         check_rows,
@@ -52,7 +52,6 @@ __all__ = [
     "read_weights",
     "report_peak",
     "selected",
-    "train_forest",
     "train_forests",
     "with_confidence",
     "with_confidence_on",
@@ -63,7 +62,7 @@ _MODULES = {
     "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
     "failures": ("with_fallback",),
     "folds": ("KeptTexts",),
-    "forest": ("train_forest", "train_forests"),
+    "forest": ("train_forests",),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),
