@@ -17,8 +17,9 @@ from treetop.runtime.extras import require
 from treetop.runtime.files import check_path
 from treetop.runtime.progress import duration
 from treetop.settings.notation import parse_time
+from treetop.tuning.choosing import Tuned
 from treetop.tuning.search import complete_trials
-from treetop.tuning.tuning import Tuned, tune
+from treetop.tuning.tuning import tune
 
 SHOWN = 5
 
