@@ -8,6 +8,8 @@ from pathlib import Path
 # No test asks the Hub: read by huggingface_hub when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "true"
+# Several processes of tests share the cores: threads of torch that wait for work must not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import pytest
