@@ -44,7 +44,7 @@ wheel: $(VENV)/.dev
 	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv $(VENV)-wheel
-	$(VENV)-wheel/bin/pip install -q dist/treetop_xmc-*.whl
+	$(VENV)-wheel/bin/pip install -q --no-compile dist/treetop_xmc-*.whl
 	$(VENV)-wheel/bin/python tests/wheel_smoke.py $(VENV)-wheel/bin/treetop
 	$(VENV)-wheel/bin/python tests/wheel_installs.py dist
 
@@ -69,8 +69,9 @@ $(VENV)/.records: constraints.txt | $(VENV)/bin/pip
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/pip install -q -c constraints.txt -e .
+	# Most modules of these packages are never imported: Python compiles those that are.
 	$(BIN)/treetop warm-up -q --jobs 1 & \
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]' && \
+	$(BIN)/pip install -q --no-compile -c constraints.txt -e '.[dev]' && \
 	$(BIN)/pip install -q -c constraints.txt --no-deps bioregistry && wait
 	touch $@ $(VENV)/.base
 
