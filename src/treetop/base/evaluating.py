@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import numpy as np
 
-from treetop.base.predicting import PredictingMixin, PredictKeywords
+from treetop.base.explaining import ExplainingMixin
+from treetop.base.predicting import PredictKeywords
 from treetop.features.given import with_features
 from treetop.runtime import Runtime
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from treetop.metrics import Evaluation
 
 
-class EvaluatingMixin(PredictingMixin):
-    """Methods that compare predictions with known labels."""
+class EvaluatingMixin(ExplainingMixin):
+    """Methods that compare predictions with known labels, and explain the worst of them."""
 
     def evaluate(
         self,

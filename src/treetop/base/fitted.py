@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from treetop.base.evaluating import EvaluatingMixin
-from treetop.base.explaining import ExplainingMixin
 from treetop.model.summary import html_card
 
 
-class FittedMixin(ExplainingMixin, EvaluatingMixin):
+class FittedMixin(EvaluatingMixin):
     """What fitted estimators do with `model_`, and how a notebook shows them."""
 
     def _repr_html_(self) -> str:
