@@ -14,6 +14,7 @@ from treetop.data.options import ReadOptions
 from treetop.fields import check_fields, documented
 from treetop.settings.notation import parse_time
 
+OBJECTIVES = ("nDCG@5", "P@1", "PSP@5", "macro-F1")
 QUALITY_NAMES = ("quick", "balanced", "best")
 
 
@@ -50,6 +51,14 @@ class TrainOptions(ReadOptions):
         metavar="TIME",
         parse=parse_time,
     )
+    optimize: str | None = documented(
+        None,
+        "Metric for which the features are chosen: a competition on a part of the training data, or on "
+        "the validation split, compares them. PSP@5 and macro-F1 favor rare labels.",
+        section="Model",
+        flags=("--optimize", "--optimise"),
+        choices=OBJECTIVES,
+    )
     assignments: tuple[str, ...] = documented(
         (),
         "Change a setting (see `treetop settings`).",
@@ -73,7 +82,8 @@ class TrainOptions(ReadOptions):
     )
     validation: str = documented(
         "dev",
-        "Split on which xr-transformer chooses its best weights; none to use no such split.",
+        "Split on which the features, and the best weights of xr-transformer, are chosen; none to use "
+        "a part of the training documents.",
         section="Data",
         metavar="SPLIT",
     )
@@ -147,6 +157,13 @@ class TuneOptions(ReadOptions):
     )
     model: str = documented(
         "xr-linear", "Kind of model.", section="Model", choices=("xr-linear", "xr-transformer")
+    )
+    optimize: str | None = documented(
+        None,
+        "Metric to maximize; by default nDCG@5.",
+        section="Model",
+        flags=("--optimize", "--optimise"),
+        choices=OBJECTIVES,
     )
     assignments: tuple[str, ...] = documented(
         (),

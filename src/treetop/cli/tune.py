@@ -87,6 +87,8 @@ def tune_settings(options: TuneOptions, console: Console) -> None:
         raise TreetopError(f"{options.output}: the preset must be called .json")
     check_path(options.output)
     given = parse_assignments(options.assignments)
+    if options.optimize is not None:
+        given = {"optimize": options.optimize, **given}
     if options.encoder is not None:
         if options.model != TRANSFORMER:
             raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treetop.training.deciding import decided_in_run, decided_on_texts
     from treetop.training.documents import (
+        HeldTexts,
         TrainingDocuments,
         counted_rows,
         read_documents,
         selected,
+        validation_texts,
     )
     from treetop.training.failures import with_fallback
     from treetop.training.folds import KeptTexts
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from treetop.training.text_features import fit_text_features
 
 __all__ = [
+    "HeldTexts",
     "KeptTexts",
     "Training",
     "TrainingDocuments",
@@ -53,13 +56,21 @@ __all__ = [
     "report_peak",
     "selected",
     "train_forests",
+    "validation_texts",
     "with_confidence",
     "with_confidence_on",
     "with_fallback",
 ]
 _MODULES = {
     "deciding": ("decided_in_run", "decided_on_texts"),
-    "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
+    "documents": (
+        "HeldTexts",
+        "TrainingDocuments",
+        "counted_rows",
+        "read_documents",
+        "selected",
+        "validation_texts",
+    ),
     "failures": ("with_fallback",),
     "folds": ("KeptTexts",),
     "forest": ("train_forests",),

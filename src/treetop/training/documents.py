@@ -6,19 +6,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.given import parts_of, with_features
+from treetop.features.given import TextsWithFeatures, is_text, parts_of, with_features
 from treetop.features.hybrid import canonical, sparse_alone
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
 from treetop.settings.schema import TransformerSettings
 from treetop.training.inputs import check_count, read_labels, read_weights
 from treetop.training.run import Run, data_fingerprint
+
+
+class HeldTexts(NamedTuple):
+    """Held-out texts on which features are compared; none if a competition holds out its own."""
+
+    texts: Sequence[str] = ()
+    labels: sp.csr_matrix | None = None  # float32, (texts, labels)
 
 
 @dataclass(frozen=True)
@@ -109,6 +116,21 @@ def read_validation(
             f"{X.shape[1]:,}"
         )
     return texts, Y, held_X
+
+
+def validation_texts(
+    validation: tuple[Any, ...] | None, documents: Any, classes: np.ndarray
+) -> HeldTexts:
+    """The held-out texts of `XRLinear.fit`, which only help to choose the features of texts."""
+    if validation is None:
+        return HeldTexts()
+    if isinstance(documents, TextsWithFeatures) or not is_text(documents):
+        raise TreetopError(
+            "validation: XRLinear chooses the features of texts on it, but features were given: leave "
+            "it out"
+        )
+    texts, Y, _ = read_validation(validation, classes, None)
+    return HeldTexts(texts, Y)
 
 
 def selected(
