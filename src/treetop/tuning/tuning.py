@@ -99,7 +99,7 @@ def tune(
     default, workspace = first_model(model, given, documents, classes.size, runtime, jobs)
     with stored(storage) as path:
         search = shared_search(default, given, documents.Y, path, began + seconds, trials)
-        fingerprint = fingerprint_of(documents, model, given)
+        fingerprint = search_fingerprint(documents, model, given)
         study = open_study(search, fingerprint)
         with helpers(search, fingerprint, workspace, jobs):
             kept: dict[int, Sums] = {}
@@ -123,7 +123,7 @@ def shared_search(
     return SharedSearch(default, costs, space, path, until, trials, default.seed)
 
 
-def fingerprint_of(documents: SplitDocuments, kind: str, given: Mapping[str, Any]) -> str:
+def search_fingerprint(documents: SplitDocuments, kind: str, given: Mapping[str, Any]) -> str:
     """What a search that is resumed must have in common with the stored one."""
     texts = [*documents.texts, "", *documents.held_texts, repr((kind, sorted(given.items())))]
     return data_fingerprint(texts, documents.Y, documents.held_labels)
