@@ -69,7 +69,7 @@ class Documents:
     def scores(self, step: int, settings: dict[str, object]) -> np.ndarray:
         """nDCG@5 of each held-out document with these settings, in points."""
         rows, held, labels = self.sampled(step)
-        model = XRLinear(ngrams=FEATURES, competition=False, calibrate=False, threads=2, **settings)
+        model = XRLinear(ngrams=FEATURES, competition=False, calibration=False, threads=2, **settings)
         model.fit([self.texts[row] for row in rows], self.Y[rows][:, labels])
         return self.ndcg(model.predict_scores([self.texts[row] for row in held], k=5), held, labels)
 
@@ -80,7 +80,7 @@ class Documents:
             analyzer=analyzer, ngram_range=lengths, sublinear_tf=True, max_features=500_000
         )
         X = vectorizer.fit_transform([self.texts[row] for row in rows]).astype(np.float32)
-        model = XRLinear(calibrate=False, threads=2).fit(X, self.Y[rows][:, labels])
+        model = XRLinear(calibration=False, threads=2).fit(X, self.Y[rows][:, labels])
         X = vectorizer.transform([self.texts[row] for row in held]).astype(np.float32)
         return self.ndcg(model.predict_scores(X, k=5), held, labels)
 

@@ -15,7 +15,7 @@ from treetop.runtime import Runtime
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto, portfolio
 from treetop.settings.schema import LinearSettings
-from treetop.training import competition
+from treetop.training import competition, sampling
 from treetop.training.competition import Judge, decided
 from treetop.training.sampling import (
     SampledFrom,
@@ -127,6 +127,22 @@ def test_validation_documents_are_the_held_out_part(unspaced):
     assert sample.held_labels.shape == (len(sample.held_texts), sample.labels.size)
 
 
+def test_a_competition_takes_no_more_than_so_much_work_however_large_the_data(monkeypatch):
+    texts, names = with_words(16_000, 300)
+    Y = matrix(names)
+    settings = auto.with_costs(RULES, Y, None)
+    lengths = np.fromiter(map(len, texts), np.int64)
+
+    def used():
+        rows, labels = sampling.affordable(Y, lengths, settings)
+        blocks = -(-labels.size // sampling.BLOCK)
+        return (sampling.READ_ALL + sampling.TRY_ALL * blocks) * lengths[rows].sum()
+
+    work = used()
+    monkeypatch.setattr(sampling, "MOST_WORK", work / 2)
+    assert work / 20 < used() <= work / 2
+
+
 def test_of_many_validation_documents_some_are_used():
     rows = np.arange(5000)
     chosen = some_of(rows, 10_000, seed=0)
@@ -146,7 +162,7 @@ def test_validation_documents_of_a_fit_are_the_held_out_part(unspaced, monkeypat
 
     monkeypatch.setattr(competition, "sample_of", seen)
     texts, names = without_spaces()
-    model = treetop.XRLinear(trees=1, calibrate=False)
+    model = treetop.XRLinear(trees=1, calibration=False)
     model.fit(texts[:550], names[:550], validation=(texts[550:], names[550:]))
     assert held
     assert set(held) <= set(texts[550:])

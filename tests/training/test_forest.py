@@ -81,7 +81,8 @@ def test_trees_trained_in_parallel_equal_those_trained_in_sequence(problem):
     reporter = Steps()
     many = Runtime(threads=9, reporter=reporter)  # three per tree
     assert_same_rankers(train_forests(*problem, None, SETTINGS, many).rankers, expected)
-    assert reporter.steps == [("label tree", None), ("rankers", 3)]
+    trees = [(f"tree {number} of 3, label tree", None) for number in (1, 2, 3)]
+    assert reporter.steps == [("label features", None), *trees, ("rankers", 3)]
 
 
 def test_a_tree_passed_to_fit_is_used_unchanged(problem):

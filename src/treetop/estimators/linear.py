@@ -195,7 +195,7 @@ class XRLinear(Learner):
             X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
-            if settings.calibrate:
+            if settings.calibration:
                 X = kept = training.KeptTexts(watched, X)
             words, rows_of_texts = training.fit_text_features(
                 settings.analysers(), X, place, watched.texts

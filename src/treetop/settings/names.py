@@ -10,7 +10,7 @@ from typing import Any
 from treetop.errors import TreetopError
 
 # Deprecated name → current name. Model folders, presets and calls may still use the former.
-RENAMED = {"threshold": "prune_below"}
+RENAMED = {"threshold": "prune_below", "calibrate": "calibration"}
 # Another spelling → the name. Both are current.
 SPELLINGS = {"optimise": "optimize"}
 # Setting → its names in scikit-learn, transformers, PECOS, omikuji and fastText.

@@ -64,22 +64,27 @@ def train_forests(
     in_parallel = threads >= THREADS_PER_TREE * count
     trees = [] if tree is None else [tree] * count
     if tree is None and not views:
-        runtime.reporter.step("label tree")
+        runtime.reporter.step("label features")
         Z = label_features(X, Y, weights, settings, threads)
-        trees = [build_tree(Z, settings, settings.seed + number, threads) for number in range(count)]
+        for number in range(count):
+            runtime.reporter.step(f"{tree_title('tree', number, count)}label tree")
+            trees.append(build_tree(Z, settings, settings.seed + number, threads))
         del Z
 
     def train(number: int, _: np.ndarray) -> tuple[Ranker, ...]:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
-        title = f"{kind} {number + 1} of {count}, " if count > 1 else ""
+        title = tree_title(kind, number, count)
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
         if trees:
             own_tree = trees[number]
         else:
+            reporter.step(f"{title}label features")
+            Z = label_features(seen, Y, weights, settings, own_threads)
             reporter.step(f"{title}label tree")
-            own_tree = tree_of(seen, Y, weights, settings, seed, own_threads)
+            own_tree = build_tree(Z, settings, seed, own_threads)
+            del Z  # takes much memory
         return train_rankers(  # the weights are for the rows of `X`, not of `seen`
             seen,
             Y,
@@ -100,6 +105,11 @@ def train_forests(
     else:
         trained = [train(number, np.zeros(1, np.uint8)) for number in range(count)]
     return Forests([own[0] for own in trained], [fold for _, *folds in trained for fold in folds])
+
+
+def tree_title(kind: str, number: int, count: int) -> str:
+    """What the names of steps begin with if there are several trees."""
+    return f"{kind} {number + 1} of {count}, " if count > 1 else ""
 
 
 def tree_of(

@@ -20,8 +20,9 @@ from treetop.training.folds import held_out
 
 # Share of the sample's documents that are held out from the trials.
 HELD_OUT = 0.3
-# Work of a competition, as a share of that of the training that follows.
-SHARE = 0.5
+# Work of a competition, as a share of that of the training that follows; and the most, however large
+# the data are: less than a minute of one processor.
+SHARE, MOST_WORK = 0.5, 1e9
 # Labels are trained together in blocks of this many.
 BLOCK = 16
 # Fewer labels than this are not sampled: there documents are, and at least so many.
@@ -87,7 +88,8 @@ def affordable(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose rows and labels that may be used; `lengths` are the characters of each document."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    limit = times * SHARE * int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))
+    of_training = int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))
+    limit = times * min(MOST_WORK, SHARE * of_training)
     step, occurring = 1, np.count_nonzero(counts)
     while True:
         labels = sampled_labels(counts, step, settings.seed)

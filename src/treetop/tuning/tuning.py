@@ -166,7 +166,7 @@ def first_model(
 ) -> tuple[LinearSettings, Workspace]:
     """Train the defaults: their settings, decided for the data, and what all trials need."""
     parameters = PARAMETERS[kind]
-    switched_off = [name for name in ("calibrate", "fine_tune") if name in parameters.defaults]
+    switched_off = [name for name in ("calibration", "fine_tune") if name in parameters.defaults]
     quick: dict[str, Any] = dict.fromkeys(switched_off, False)
     estimator: Any = KINDS[kind](**{**quick, **given})
     names = [str(number) for number in range(labels)]

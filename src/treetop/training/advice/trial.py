@@ -176,7 +176,7 @@ def rates_of(
     return Rates(
         above_labels / max(1.0, upper),
         of_labels / max(1.0, labels),
-        clock.of("label tree") / max(1.0, clustered),
+        (clock.of("label features") + clock.of("label tree")) / max(1.0, clustered),
     )
 
 
