@@ -145,4 +145,5 @@ def documents_with(Y: sp.csr_matrix, labels: np.ndarray) -> np.ndarray:
     labelled = np.flatnonzero(np.diff(Y.indptr))
     if not labelled.size:
         return labelled
-    return labelled[np.logical_or.reduceat(wanted[Y.indices], Y.indptr[labelled])]
+    found: np.ndarray = np.logical_or.reduceat(wanted[Y.indices], Y.indptr[labelled])
+    return labelled[found]
