@@ -145,5 +145,5 @@ def documents_with(Y: sp.csr_matrix, labels: np.ndarray) -> np.ndarray:
     labelled = np.flatnonzero(np.diff(Y.indptr))
     if not labelled.size:
         return labelled
-    found: np.ndarray = np.logical_or.reduceat(wanted[Y.indices], Y.indptr[labelled])
-    return labelled[found]
+    found = np.logical_or.reduceat(wanted[Y.indices], Y.indptr[labelled])
+    return np.asarray(labelled[found])
