@@ -10,7 +10,8 @@ from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
-from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
 from treetop.runtime.progress import Reporter
@@ -58,7 +59,7 @@ def linear(folder, options):
     del Z
     # The same problem as libpecos solves by default: C = 1, no bias, negatives from the true parents.
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
-    ranker = clock("train", train_ranker, X, Y, tree, same, seed=0, threads=THREADS)
+    (ranker,) = clock("train", train_rankers, X, Y, tree, same, seed=0, threads=THREADS)
     trained_mb = common.peak_mb()
     write_arrays(folder / "treetop.weights", ranker.weights.arrays)
     write_arrays(folder / "treetop.tree", tree.arrays())

@@ -8,14 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
-from treetop.cli.options import (
-    OBJECTIVES,
-    QUALITY_NAMES,
-    EvaluateOptions,
-    ExplainOptions,
-    PredictOptions,
-    TrainOptions,
-)
+from treetop.cli.model_options import EvaluateOptions, ExplainOptions, PredictOptions
+from treetop.cli.options import OBJECTIVES, QUALITY_NAMES, TrainOptions
 from treetop.cli.typer_options import options_from
 from treetop.errors import TreetopError
 from treetop.fields import documented, documented_fields, facts_of

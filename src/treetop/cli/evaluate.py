@@ -15,7 +15,7 @@ from treetop import metrics
 from treetop.base import FittedMixin
 from treetop.cli.console import Console
 from treetop.cli.documents import documents_for, split_name
-from treetop.cli.options import EvaluateOptions
+from treetop.cli.model_options import EvaluateOptions
 from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
 from treetop.data import Dataset, Split
 from treetop.errors import TreetopError

@@ -17,8 +17,9 @@ from treetop.runtime.extras import require
 from treetop.runtime.files import check_path
 from treetop.runtime.progress import duration
 from treetop.settings.notation import parse_time
+from treetop.tuning.choosing import Tuned
 from treetop.tuning.search import complete_trials
-from treetop.tuning.tuning import Tuned, tune
+from treetop.tuning.tuning import tune
 
 SHOWN = 5
 
@@ -63,7 +64,7 @@ def changed(trial: Any) -> str:
     return ", ".join(f"{name}={written_parameter(value)}" for name, value in chosen.items())
 
 
-def written_parameter(value: Any) -> str:
+def written_parameter(value: object) -> str:
     """A parameter; a number is a factor of the default."""
     return f"{value:.3g}×" if isinstance(value, float) else str(value)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     )
     from treetop.training.failures import with_fallback
     from treetop.training.folds import KeptTexts
-    from treetop.training.forest import train_forest, train_forests
+    from treetop.training.forest import train_forests
     from treetop.training.inputs import (
         check_count,
         check_rows,
@@ -55,7 +55,6 @@ __all__ = [
     "read_weights",
     "report_peak",
     "selected",
-    "train_forest",
     "train_forests",
     "validation_texts",
     "with_confidence",
@@ -74,7 +73,7 @@ _MODULES = {
     ),
     "failures": ("with_fallback",),
     "folds": ("KeptTexts",),
-    "forest": ("train_forest", "train_forests"),
+    "forest": ("train_forests",),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),

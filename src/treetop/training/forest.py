@@ -13,7 +13,8 @@ from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import aggregated, documents_of, most_values
 from treetop.labels.tree import Tree, Waves, balanced_tree, flat, free_tree, joined_tree
-from treetop.ranking.ranker import Ranker, train_rankers
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime, parallel
 from treetop.runtime.progress import Reporter
@@ -25,22 +26,6 @@ from treetop.training.memory import MOST_VALUES, UPPER_FEATURES, within_memory
 # Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
 # have too few blocks to keep more threads busy.
 THREADS_PER_TREE = 3
-
-
-def train_forest(
-    X: Features,
-    Y: sp.csr_matrix,
-    weights: np.ndarray | None,
-    settings: LinearSettings,
-    runtime: Runtime,
-    *,
-    tree: Tree | None = None,
-    head: LabelWeights | None = None,
-    views: Sequence[View] = (),
-) -> list[Ranker]:
-    """Train one ranker per tree on all documents; parameters as in `train_forests`."""
-    forests = train_forests(X, Y, weights, settings, runtime, tree=tree, head=head, views=views)
-    return forests.rankers
 
 
 class Forests(NamedTuple):
