@@ -26,7 +26,7 @@ RESULTS = HERE / "results" / "dial.json"
 THREADS, HELD_OUT, K = 2, 0.2, 5
 # Data sets, with the number of their training documents (None: all) and of the tokens per text.
 QUALITY_SETS = {"cooking": None, "debian-depends": None, "debian-debtags-ja": None}
-ENCODER_SETS = {"cooking": (None, 32), "debian-debtags": (2500, 128)}
+ENCODER_SETS = {"cooking": (5000, 32), "debian-debtags": (1500, 128)}
 QUALITIES: dict[str, dict[str, object]] = {
     "balanced": {},
     "quick": {"quality": "quick"},
