@@ -22,8 +22,7 @@ class Beam(NamedTuple):
     places: np.ndarray
     ends: np.ndarray
     bases: np.ndarray
-    hit_entry: np.ndarray
-    hit_at: np.ndarray
+    hits: np.ndarray
     hit_x: np.ndarray
 
 
@@ -46,7 +45,6 @@ def new_beam(width, widest, stride, clusters, longest):
         empty(longest, np.uint64),
         empty(longest, np.uint64),
         empty(longest, np.int64),
-        empty(room, np.int32),
         empty(room, np.int64),
         empty(room, np.float32),
     )

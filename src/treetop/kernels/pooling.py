@@ -36,6 +36,17 @@ def place_of(node, nodes, count):
 
 
 @helper
+def list_starts(clusters, child_ptr, starts):
+    """Where the scores of each cluster's children begin; returns how many clusters there are."""
+    count, start = np.int64(0), np.int64(0)
+    while count < clusters.size and clusters[count] >= 0:
+        starts[count] = start
+        start += child_ptr[clusters[count] + 1] - child_ptr[clusters[count]]
+        count += 1
+    return count
+
+
+@helper
 def sort_labels(labels, count):
     """Shell sort, ascending."""
     gap = 1
@@ -160,15 +171,16 @@ def look_up(
     it that was passed, if scores fall from level to level; else the bound is infinite, and it is the
     root (-1).
     """
+    starts = empty(clusters.shape[1], np.int64)
     for row in range(bounds.size):
+        opened = list_starts(clusters[row], child_ptr, starts)
         for at in range(ptr[row], ptr[row + 1]):
-            node, start, entry = first_leaf + node_of[labels[at]], 0, 0
+            node = first_leaf + node_of[labels[at]]
             own = parent_of[node] + 1
-            while entry < clusters.shape[1] and 0 <= clusters[row, entry] < own:
-                start += child_ptr[clusters[row, entry] + 1] - child_ptr[clusters[row, entry]]
-                entry += 1
-            if entry < clusters.shape[1] and clusters[row, entry] == own:
-                out_limits[at], out_above[at] = scores[row, start + node - child_ptr[own]], LISTED
+            entry = place_of(own, clusters[row], opened)
+            if entry >= 0:
+                score = scores[row, starts[entry] + node - child_ptr[own]]
+                out_limits[at], out_above[at] = score, LISTED
                 continue
             place = -1
             while node >= 0 and place < 0 and bounds[row] < np.inf:

@@ -40,7 +40,8 @@ class Pool(NamedTuple):
     def part(self, kept: np.ndarray) -> Pool:
         """Some of the candidates: `kept` is a mask."""
         ptr = np.append(0, np.cumsum(kept))[self.ptr]
-        return Pool(ptr, self.labels[kept], self.limits[:, kept], self.above[:, kept])
+        limits, above = self.limits.compress(kept, axis=1), self.above.compress(kept, axis=1)
+        return Pool(ptr, self.labels[kept], limits, above)
 
 
 class Search(NamedTuple):

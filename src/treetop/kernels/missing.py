@@ -1,0 +1,207 @@
+"""Scores of given labels in one tree, each from a node above it whose score is known.
+
+Only the clusters on the paths to these labels are opened, level by level, once per document.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, kernel, u1, void
+from treetop.kernels.arrays import empty
+from treetop.kernels.beams import new_beam, open_clusters
+from treetop.kernels.pooling import LISTED, sort_labels
+from treetop.kernels.products import add_weights, find_weights, score_dense
+from treetop.kernels.search import start_row
+from treetop.kernels.transforms import ADD, transform_all
+from treetop.kernels.weights import DocumentRows, SearchWeights, longest_row, weight_types
+from treetop.kernels.words import WIDTH
+
+# A label to score is one number, by which they are sorted: its node and its place in the pool.
+NODE, PLACE = np.int64(32), np.int64((1 << 32) - 1)
+
+
+class Wanted(NamedTuple):
+    """The labels of a document that are missing, ascending by node."""
+
+    keys: np.ndarray  # node and place in the document's part of the pool
+    path: np.ndarray  # labels x levels: the node of each level above the label, then its own
+    begins: np.ndarray  # the level of the node whose score is known
+    entries: np.ndarray  # the open cluster that leads on
+    scores: np.ndarray  # of the lowest node on the path that has been scored
+
+
+@helper
+def most_missing(ptr, above):
+    """The most labels that are missing of a document."""
+    most = np.int64(0)
+    for row in range(ptr.size - 1):
+        count = np.int64(0)
+        for at in range(ptr[row], ptr[row + 1]):
+            count += above[at] != LISTED
+        most = max(most, count)
+    return most
+
+
+@helper
+def list_missing(first, last, depth, tree, labels, above, limits, wanted):
+    """List what is missing of a document's part of the pool, with the paths; returns how many."""
+    node_of, parent_of, first_leaf = tree
+    count = np.int64(0)
+    for at in range(first, last):
+        if above[at] != LISTED:
+            wanted.keys[count] = ((first_leaf + node_of[labels[at]]) << NODE) + (at - first)
+            count += 1
+    sort_labels(wanted.keys, count)
+    for number in range(count):
+        node, at = wanted.keys[number] >> NODE, first + (wanted.keys[number] & PLACE)
+        level = depth
+        while level > 0:
+            level -= 1
+            wanted.path[number * depth + level] = node
+            node = parent_of[node]
+            if node == above[at]:
+                break
+        wanted.begins[number] = level
+        wanted.scores[number] = limits[at] if above[at] >= 0 else np.float32(0.0)
+    return count
+
+
+@helper
+def list_open(count, level, depth, parent_of, wanted, beam):
+    """Put the nodes of a level that lead to missing labels into the beam; returns how many."""
+    found = np.int64(0)
+    for number in range(count):
+        if wanted.begins[number] <= level:
+            node = parent_of[wanted.path[number * depth + level]]
+            if found == 0 or beam.nodes[found - 1] != node:
+                beam.nodes[found], beam.scores[found] = node, wanted.scores[number]
+                found += 1
+            wanted.entries[number] = found - 1
+    return found
+
+
+@helper
+def score_open(row, level, found, start, size, documents, weights, transforms, stride, beam):
+    """Score the children of the nodes in the beam."""
+    kinds, powers, combines = transforms
+    open_clusters(beam, found, stride, weights.biases, weights.child_ptr)
+    hits = find_weights(
+        documents.data,
+        start,
+        beam.places[:size],
+        beam.ends[:size],
+        beam.bases[:size],
+        beam.clusters[:found],
+        beam.beam_of,
+        weights.level_ptr[level + 1],
+        weights.rows,
+        beam.hits,
+        beam.hit_x,
+    )
+    add_weights(np.int64(hits), beam, stride, weights)
+    for at in range(found):
+        first, count, target = weights.child_ptr[beam.clusters[at]], beam.counts[at], at * stride
+        beam.beam_of[beam.clusters[at]] = -1
+        if documents.dense.shape[1]:
+            score_dense(documents.dense, row, first, count, weights.dense, beam.raw, target)
+        above = beam.scores[at] if combines[level] == ADD else np.float32(0.0)
+        transform_all(beam.raw, target, count, above, kinds[level], powers[level])
+
+
+@kernel(
+    void(
+        *hybrid,
+        i8,
+        i8,
+        *weight_types,
+        i8,
+        i8,
+        const(i8),
+        const(i8),
+        const(i8),
+        const(i8),
+        const(i8),
+        i8,
+        const(i8),
+        const(i8),
+        const(i8),
+        array(f4),
+        array(u1),
+    ),
+    use=PREDICTION,
+)
+def score_missing(
+    indptr,
+    indices,
+    data,
+    dense,
+    first_row,
+    last_row,
+    starts,
+    rows,
+    cells,
+    form,
+    dense_weights,
+    biases,
+    child_ptr,
+    level_ptr,
+    depth,
+    largest,
+    kinds,
+    powers,
+    combines,
+    node_of,
+    parent_of,
+    first_leaf,
+    ptr,
+    labels,
+    above,
+    limits,
+    cancel,
+):
+    """Replace the limits of a pool's labels that the tree does not list by their scores.
+
+    The pool is that of documents `first_row` to `last_row`; see `look_up` for `above` and `limits`.
+    """
+    most = most_missing(ptr, above)
+    if most == 0:
+        return
+    clusters = np.int64(0)
+    for level in range(depth):
+        clusters = max(clusters, level_ptr[level + 1] - level_ptr[level])
+    width, stride = min(most, clusters), (largest + WIDTH - 1) // WIDTH * WIDTH
+    longest = longest_row(indptr, first_row, last_row)
+    beam = new_beam(width, width, stride, child_ptr.size - 1, longest)
+    documents = DocumentRows(indptr, indices, data, dense)
+    weights = SearchWeights(starts, rows, cells, form, dense_weights, biases, child_ptr, level_ptr)
+    tree, transforms = (node_of, parent_of, first_leaf), (kinds, powers, combines)
+    wanted = Wanted(
+        empty(most, np.int64),
+        empty(most * depth, np.int64),
+        empty(most, np.int64),
+        empty(most, np.int64),
+        empty(most, np.float32),
+    )
+    for at_row in range(last_row - first_row):
+        if cancel[0]:
+            return
+        first, row = ptr[at_row], first_row + at_row
+        count = list_missing(first, ptr[at_row + 1], depth, tree, labels, above, limits, wanted)
+        if count == 0:
+            continue
+        start, size = start_row(row, documents, weights, beam)
+        for level in range(depth):
+            found = list_open(count, level, depth, parent_of, wanted, beam)
+            if found == 0:
+                continue
+            score_open(
+                row, level, found, start, size, documents, weights, transforms, stride, beam
+            )
+            for number in range(count):
+                if wanted.begins[number] <= level:
+                    entry = wanted.entries[number]
+                    child = wanted.path[number * depth + level] - child_ptr[beam.clusters[entry]]
+                    wanted.scores[number] = beam.raw[entry * stride + child]
+        for number in range(count):
+            limits[first + (wanted.keys[number] & PLACE)] = wanted.scores[number]
