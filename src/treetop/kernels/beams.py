@@ -9,13 +9,18 @@ from treetop.kernels.arrays import empty, full
 
 
 class Beam(NamedTuple):
-    """Nodes reached, the scores of their children, and what the document's features hit."""
+    """Nodes reached, the scores of their children, and what the document's features hit.
+
+    The scores of a cluster's children before `lows`, a multiple of 16, or from `counts` on, are not
+    complete: they are not wanted.
+    """
 
     nodes: np.ndarray
     scores: np.ndarray
     best_nodes: np.ndarray
     best_scores: np.ndarray
     clusters: np.ndarray
+    lows: np.ndarray
     counts: np.ndarray
     raw: np.ndarray
     beam_of: np.ndarray
@@ -38,6 +43,7 @@ def new_beam(width, widest, stride, clusters, longest):
         empty(widest, np.float32),
         empty(widest, np.int64),
         empty(widest, np.float32),
+        empty(widest, np.int64),
         empty(widest, np.int64),
         empty(widest, np.int64),
         full(width * stride, 0.0, np.float32),
@@ -70,6 +76,7 @@ def open_clusters(beam, found, stride, biases, child_ptr):
     for at in range(found):
         cluster = beam.nodes[at] + 1
         beam.clusters[at] = cluster
+        beam.lows[at] = 0
         beam.counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
         beam.beam_of[cluster] = at
         for child in range(beam.counts[at]):

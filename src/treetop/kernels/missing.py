@@ -11,7 +11,7 @@ from treetop.kernels import PREDICTION, array, const, f4, helper, hybrid, i8, ke
 from treetop.kernels.arrays import empty
 from treetop.kernels.beams import new_beam, open_clusters
 from treetop.kernels.pooling import LISTED, sort_labels
-from treetop.kernels.products import add_weights, find_weights, score_dense
+from treetop.kernels.products import add_weights, find_weights, score_some_dense
 from treetop.kernels.search import start_row
 from treetop.kernels.transforms import ADD, transform_all
 from treetop.kernels.weights import DocumentRows, SearchWeights, longest_row, weight_types
@@ -82,10 +82,23 @@ def list_open(count, level, depth, parent_of, wanted, beam):
 
 
 @helper
+def narrow(count, level, depth, child_ptr, wanted, beam):
+    """Limit the open clusters to the children on the paths: full vectors begin at every 16th child."""
+    before = np.int64(-1)
+    for number in range(count):
+        if wanted.begins[number] <= level:
+            entry = wanted.entries[number]
+            child = wanted.path[number * depth + level] - child_ptr[beam.clusters[entry]]
+            if entry != before:
+                beam.lows[entry] = child // WIDTH * WIDTH
+            beam.counts[entry] = child + 1
+            before = entry
+
+
+@helper
 def score_open(row, level, found, start, size, documents, weights, transforms, stride, beam):
-    """Score the children of the nodes in the beam."""
+    """Score the children of the clusters that are open."""
     kinds, powers, combines = transforms
-    open_clusters(beam, found, stride, weights.biases, weights.child_ptr)
     hits = find_weights(
         documents.data,
         start,
@@ -101,12 +114,15 @@ def score_open(row, level, found, start, size, documents, weights, transforms, s
     )
     add_weights(np.int64(hits), beam, stride, weights)
     for at in range(found):
-        first, count, target = weights.child_ptr[beam.clusters[at]], beam.counts[at], at * stride
-        beam.beam_of[beam.clusters[at]] = -1
+        cluster, low, high, target = beam.clusters[at], beam.lows[at], beam.counts[at], at * stride
+        first, last = weights.child_ptr[cluster], weights.child_ptr[cluster + 1]
+        beam.beam_of[cluster] = -1
         if documents.dense.shape[1]:
-            score_dense(documents.dense, row, first, count, weights.dense, beam.raw, target)
+            score_some_dense(
+                documents.dense, row, first, last - first, low, high, weights.dense, beam.raw, target
+            )
         above = beam.scores[at] if combines[level] == ADD else np.float32(0.0)
-        transform_all(beam.raw, target, count, above, kinds[level], powers[level])
+        transform_all(beam.raw, target + low, high - low, above, kinds[level], powers[level])
 
 
 @kernel(
@@ -195,6 +211,8 @@ def score_missing(
             found = list_open(count, level, depth, parent_of, wanted, beam)
             if found == 0:
                 continue
+            open_clusters(beam, found, stride, biases, child_ptr)
+            narrow(count, level, depth, child_ptr, wanted, beam)
             score_open(
                 row, level, found, start, size, documents, weights, transforms, stride, beam
             )

@@ -12,7 +12,7 @@ documents x room each. A pool is flat, with pointers by document.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
-from treetop.kernels.arrays import empty
+from treetop.kernels.arrays import empty, full
 from treetop.kernels.beams import keep_best
 
 BLOCK = 32  # values that are looked through together
@@ -172,22 +172,36 @@ def look_up(
     root (-1).
     """
     starts = empty(clusters.shape[1], np.int64)
+    # By node above the labels, -1 is the last: where it is among those that were passed, or minus the
+    # number of its cluster among those below the beam, minus 2. Searching would take longer.
+    known = full(first_leaf + 1, -1, np.int32)
     for row in range(bounds.size):
+        if ptr[row] == ptr[row + 1]:
+            continue
         opened = list_starts(clusters[row], child_ptr, starts)
+        count = passed_counts[row] if bounds[row] < np.inf else 0
+        for place in range(count):
+            known[passed_nodes[row, place]] = place
+        for entry in range(opened):
+            known[clusters[row, entry] - 1] = -2 - entry
         for at in range(ptr[row], ptr[row + 1]):
             node = first_leaf + node_of[labels[at]]
-            own = parent_of[node] + 1
-            entry = place_of(own, clusters[row], opened)
-            if entry >= 0:
-                score = scores[row, starts[entry] + node - child_ptr[own]]
+            above = parent_of[node]
+            place = known[above]
+            if place < -1:
+                entry = -2 - place
+                score = scores[row, starts[entry] + node - child_ptr[above + 1]]
                 out_limits[at], out_above[at] = score, LISTED
                 continue
-            place = -1
-            while node >= 0 and place < 0 and bounds[row] < np.inf:
-                node = parent_of[node]
-                place = place_of(node, passed_nodes[row], passed_counts[row])
+            while above >= 0 and place < 0:
+                above = parent_of[above]
+                place = known[above]
             out_limits[at] = passed_scores[row, place] if place >= 0 else bounds[row]
-            out_above[at] = node if place >= 0 else -1
+            out_above[at] = above if place >= 0 else -1
+        for place in range(count):
+            known[passed_nodes[row, place]] = -1
+        for entry in range(opened):
+            known[clusters[row, entry] - 1] = -1
 
 
 @kernel(

@@ -129,13 +129,14 @@ def add_list(at, x, target, form, cells, raw):
 
 
 @helper
-def ask_for(hit, counts, value_words, cells):
-    """Prefetch the weights of a hit: all lines of full vectors, the first of a list."""
+def ask_for(hit, beam, value_words, cells):
+    """Prefetch the weights of a hit: the lines of full vectors that are read, the first of a list."""
     entry, at = parts_of_hit(hit)
     # Marks below 0 lead nowhere; asking for the first cell is cheaper than not asking.
     prefetch(cells, max(at, np.int64(0)) >> 1)
     if at > 0 and at & 1:
-        for word in range(LINE // 2, counts[entry] * value_words, LINE // 2):
+        first, last = beam.lows[entry] * value_words, beam.counts[entry] * value_words
+        for word in range(first + LINE // 2, last, LINE // 2):
             prefetch(cells, (at >> 1) + word)
 
 
@@ -145,7 +146,7 @@ def add_weights(found, beam, stride, weights):
     cells, form, raw = weights.cells, weights.form, beam.raw
     for hit in range(found):
         if hit + AHEAD < found:
-            ask_for(beam.hits[hit + AHEAD], beam.counts, form[1], cells)
+            ask_for(beam.hits[hit + AHEAD], beam, form[1], cells)
         entry, at = parts_of_hit(beam.hits[hit])
         x, target = beam.hit_x[hit], np.uint64(entry) * np.uint64(stride)
         if at < 0:
@@ -153,8 +154,10 @@ def add_weights(found, beam, stride, weights):
             child = np.uint64((bits >> SIXTEEN) & CHILD)
             raw[target + child] += x * float_of(bits << SIXTEEN)
         elif at & 1:
-            count = np.uint64(beam.counts[entry])
-            add_full(np.uint64(at >> 1), x, target, count, form[1], cells, raw)
+            low = np.uint64(beam.lows[entry])
+            count = np.uint64(beam.counts[entry]) - low
+            words = np.uint64(at >> 1) + low * np.uint64(form[1])
+            add_full(words, x, target + low, count, form[1], cells, raw)
         else:
             add_list(np.uint64(at >> 1), x, target, form, cells, raw)
 
@@ -199,3 +202,14 @@ def score_dense(dense, row, first, count, dense_weights, raw, offset):
         store(raw, target + child, done)
         child += width
     store(raw, target + rest, tail)
+
+
+@helper
+def score_some_dense(dense, row, first, count, low, high, dense_weights, raw, offset):
+    """Like `score_dense`, but complete only for the children from `low` to `high` of `count`."""
+    if count < WIDTH or high - low > WIDTH:
+        score_dense(dense, row, first, count, dense_weights, raw, offset)
+        return
+    start = min(low, count - WIDTH)
+    target, at = np.uint64(offset + start), np.uint64(first * dense.shape[1] + start)
+    store(raw, target, dense_products(dense, row, dense_weights, at, count, raw, target))
