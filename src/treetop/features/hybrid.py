@@ -141,8 +141,9 @@ def canonical(matrix: Any) -> sp.csr_matrix:
 
 def has_types_of_kernels(matrix: Any) -> TypeGuard[sp.csr_matrix]:
     """Whether a matrix is one of ours, or made like them: each new one takes scipy a while."""
-    return isinstance(matrix, sp.csr_matrix) and TYPES == tuple(
-        array.dtype for array in (matrix.data, matrix.indices, matrix.indptr)
+    return (
+        isinstance(matrix, sp.csr_matrix)
+        and tuple(array.dtype for array in (matrix.data, matrix.indices, matrix.indptr)) == TYPES
     )
 
 

@@ -21,11 +21,11 @@ from treetop.kernels.words import WIDTH
 NODE, PLACE = np.int64(32), np.int64((1 << 32) - 1)
 
 
-class Wanted(NamedTuple):
+class Paths(NamedTuple):
     """The labels of a document that are missing, ascending by node."""
 
     keys: np.ndarray  # node and place in the document's part of the pool
-    path: np.ndarray  # labels x levels: the node of each level above the label, then its own
+    nodes: np.ndarray  # labels x levels: the node of each level above the label, then its own
     begins: np.ndarray  # the level of the node whose score is known
     entries: np.ndarray  # the open cluster that leads on
     scores: np.ndarray  # of the lowest node on the path that has been scored
@@ -44,51 +44,56 @@ def most_missing(ptr, above):
 
 
 @helper
-def list_missing(first, last, depth, tree, labels, above, limits, wanted):
-    """List what is missing of a document's part of the pool, with the paths; returns how many."""
+def list_missing(first, last, depth, tree, labels, above, limits, paths):
+    """List what is missing of a document's part of the pool, with the paths.
+
+    Returns how many, and the highest level of a node whose score is known.
+    """
     node_of, parent_of, first_leaf = tree
     count = np.int64(0)
     for at in range(first, last):
         if above[at] != LISTED:
-            wanted.keys[count] = ((first_leaf + node_of[labels[at]]) << NODE) + (at - first)
+            paths.keys[count] = ((first_leaf + node_of[labels[at]]) << NODE) + (at - first)
             count += 1
-    sort_labels(wanted.keys, count)
+    sort_labels(paths.keys, count)
+    highest = depth
     for number in range(count):
-        node, at = wanted.keys[number] >> NODE, first + (wanted.keys[number] & PLACE)
+        node, at = paths.keys[number] >> NODE, first + (paths.keys[number] & PLACE)
         level = depth
         while level > 0:
             level -= 1
-            wanted.path[number * depth + level] = node
+            paths.nodes[number * depth + level] = node
             node = parent_of[node]
             if node == above[at]:
                 break
-        wanted.begins[number] = level
-        wanted.scores[number] = limits[at] if above[at] >= 0 else np.float32(0.0)
-    return count
+        paths.begins[number] = level
+        highest = min(highest, level)
+        paths.scores[number] = limits[at] if above[at] >= 0 else np.float32(0.0)
+    return count, highest
 
 
 @helper
-def list_open(count, level, depth, parent_of, wanted, beam):
+def list_open(count, level, depth, parent_of, paths, beam):
     """Put the nodes of a level that lead to missing labels into the beam; returns how many."""
     found = np.int64(0)
     for number in range(count):
-        if wanted.begins[number] <= level:
-            node = parent_of[wanted.path[number * depth + level]]
+        if paths.begins[number] <= level:
+            node = parent_of[paths.nodes[number * depth + level]]
             if found == 0 or beam.nodes[found - 1] != node:
-                beam.nodes[found], beam.scores[found] = node, wanted.scores[number]
+                beam.nodes[found], beam.scores[found] = node, paths.scores[number]
                 found += 1
-            wanted.entries[number] = found - 1
+            paths.entries[number] = found - 1
     return found
 
 
 @helper
-def narrow(count, level, depth, child_ptr, wanted, beam):
+def narrow(count, level, depth, child_ptr, paths, beam):
     """Limit the open clusters to the children on the paths: full vectors begin at every 16th child."""
     before = np.int64(-1)
     for number in range(count):
-        if wanted.begins[number] <= level:
-            entry = wanted.entries[number]
-            child = wanted.path[number * depth + level] - child_ptr[beam.clusters[entry]]
+        if paths.begins[number] <= level:
+            entry = paths.entries[number]
+            child = paths.nodes[number * depth + level] - child_ptr[beam.clusters[entry]]
             if entry != before:
                 beam.lows[entry] = child // WIDTH * WIDTH
             beam.counts[entry] = child + 1
@@ -139,15 +144,16 @@ def score_open(row, level, found, start, size, documents, weights, transforms, s
         const(i8),
         const(i8),
         i8,
+        i8,
         const(i8),
         const(i8),
-        const(i8),
+        array(i8),
         array(f4),
         array(u1),
     ),
     use=PREDICTION,
 )
-def score_missing(
+def score_along_paths(
     indptr,
     indices,
     data,
@@ -170,15 +176,18 @@ def score_missing(
     node_of,
     parent_of,
     first_leaf,
+    until,
     ptr,
     labels,
     above,
     limits,
     cancel,
 ):
-    """Replace the limits of a pool's labels that the tree does not list by their scores.
+    """Replace the limits of a pool's labels that the tree does not list.
 
-    The pool is that of documents `first_row` to `last_row`; see `look_up` for `above` and `limits`.
+    With `until` the depth of the tree they become the scores, else those of the nodes above the labels
+    on level `until`. The pool is that of documents `first_row` to `last_row`; see `look_up` for `above`
+    and `limits`.
     """
     most = most_missing(ptr, above)
     if most == 0:
@@ -192,7 +201,7 @@ def score_missing(
     documents = DocumentRows(indptr, indices, data, dense)
     weights = SearchWeights(starts, rows, cells, form, dense_weights, biases, child_ptr, level_ptr)
     tree, transforms = (node_of, parent_of, first_leaf), (kinds, powers, combines)
-    wanted = Wanted(
+    paths = Paths(
         empty(most, np.int64),
         empty(most * depth, np.int64),
         empty(most, np.int64),
@@ -203,23 +212,24 @@ def score_missing(
         if cancel[0]:
             return
         first, row = ptr[at_row], first_row + at_row
-        count = list_missing(first, ptr[at_row + 1], depth, tree, labels, above, limits, wanted)
-        if count == 0:
+        count, highest = list_missing(first, ptr[at_row + 1], depth, tree, labels, above, limits, paths)
+        if count == 0 or highest >= until:
             continue
         start, size = start_row(row, documents, weights, beam)
-        for level in range(depth):
-            found = list_open(count, level, depth, parent_of, wanted, beam)
+        for level in range(highest, until):
+            found = list_open(count, level, depth, parent_of, paths, beam)
             if found == 0:
                 continue
             open_clusters(beam, found, stride, biases, child_ptr)
-            narrow(count, level, depth, child_ptr, wanted, beam)
-            score_open(
-                row, level, found, start, size, documents, weights, transforms, stride, beam
-            )
+            narrow(count, level, depth, child_ptr, paths, beam)
+            score_open(row, level, found, start, size, documents, weights, transforms, stride, beam)
             for number in range(count):
-                if wanted.begins[number] <= level:
-                    entry = wanted.entries[number]
-                    child = wanted.path[number * depth + level] - child_ptr[beam.clusters[entry]]
-                    wanted.scores[number] = beam.raw[entry * stride + child]
+                if paths.begins[number] <= level:
+                    entry = paths.entries[number]
+                    child = paths.nodes[number * depth + level] - child_ptr[beam.clusters[entry]]
+                    paths.scores[number] = beam.raw[entry * stride + child]
         for number in range(count):
-            limits[first + (wanted.keys[number] & PLACE)] = wanted.scores[number]
+            if paths.begins[number] < until:
+                at = first + (paths.keys[number] & PLACE)
+                node = paths.nodes[number * depth + until - 1]
+                limits[at], above[at] = paths.scores[number], LISTED if until == depth else node

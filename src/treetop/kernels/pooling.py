@@ -23,19 +23,6 @@ LISTED = -2  # in the place of a node above a label, if none is needed
 
 
 @helper
-def place_of(node, nodes, count):
-    """Where `node` is in an ascending list, or -1."""
-    first, last = 0, count
-    while first < last:
-        middle = (first + last) // 2
-        if nodes[middle] < node:
-            first = middle + 1
-        else:
-            last = middle
-    return first if first < count and nodes[first] == node else -1
-
-
-@helper
 def list_starts(clusters, child_ptr, starts):
     """Where the scores of each cluster's children begin; returns how many clusters there are."""
     count, start = np.int64(0), np.int64(0)
@@ -202,25 +189,6 @@ def look_up(
             known[passed_nodes[row, place]] = -1
         for entry in range(opened):
             known[clusters[row, entry] - 1] = -1
-
-
-@kernel(
-    void(
-        *pool_types,
-        const(i8),
-        i8,
-        *list_types,
-        const(i8),
-        array(f4),
-    ),
-    use=PREDICTION,
-)
-def complete(ptr, labels, node_of, first_leaf, nodes, scores, counts, out):
-    """The scores of labels that a search restricted to them has found."""
-    for row in range(counts.size):
-        for at in range(ptr[row], ptr[row + 1]):
-            place = place_of(first_leaf + node_of[labels[at]], nodes[row], counts[row])
-            out[at] = scores[row, place] if place >= 0 else -np.inf
 
 
 @kernel(

@@ -58,9 +58,7 @@ def seek(rows, start, end, cluster):
 
 
 @helper
-def find_weights(
-    data, start, places, ends, bases, clusters, beam_of, last_cluster, rows, hits, hit_x
-):
+def find_weights(data, start, places, ends, bases, clusters, beam_of, last_cluster, rows, hits, hit_x):
     """For each of a document's features its weights in the clusters of the beam; returns how many.
 
     Fills `hits` and the values of their features, `hit_x`. A feature's weights begin at its `bases`.
