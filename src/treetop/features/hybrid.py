@@ -127,7 +127,7 @@ def sparse_alone(X: Features) -> sp.csr_matrix:
     return canonical(sp.hstack([X.sparse, sp.csr_matrix(X.dense)], "csr"))
 
 
-def canonical(matrix: Any) -> sp.csr_matrix:
+def canonical(matrix: object) -> sp.csr_matrix:
     """float32 CSR with ascending, unique int32 indices. Does not modify `matrix`."""
     if has_types_of_kernels(matrix) and matrix.has_canonical_format:
         return matrix
