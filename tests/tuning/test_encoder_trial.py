@@ -88,9 +88,10 @@ def test_a_random_encoder_does_not_pay_where_words_say_all(data, encoder):
     given = {**BRIEF, "encoder": encoder}
     decision = encoder_that_pays(trial_of(*data, 0), candidates_for("cpu", given), given, PLACE)
     assert decision.candidate == WORDS_ALONE
-    assert decision.line.startswith("words alone: nDCG@5 on held-out documents: words alone 0.")
-    assert "frozen encoder 0." in decision.line
-    assert "2 layers tuned 0." in decision.line
+    said, values = decision.line.rsplit(": ", 1)
+    assert said == "words alone: nDCG@5 on held-out documents"
+    names = [part.rsplit(" ", 1)[0] for part in values.split(", ")]
+    assert names == ["words alone", "frozen encoder", "2 layers tuned"]
     again = encoder_that_pays(trial_of(*data, 0), candidates_for("cpu", given), given, PLACE)
     assert again == decision
 
@@ -138,7 +139,3 @@ def test_the_command_tries_the_encoder_that_is_given(encoder, tmp_path, capsys):
     model = treetop.load(tmp_path / "model")
     assert model.kind == "xr-linear"
     assert "words alone: nDCG@5" in model.model_.competition
-    (tmp_path / "again").mkdir()
-    command[4] = str(tmp_path / "again" / "model")
-    assert run_command([*command, "--model", "xr-transformer", "--quality", "best", *settings]) == 0
-    assert treetop.load(tmp_path / "again" / "model").kind == "xr-transformer"
