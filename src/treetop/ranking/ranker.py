@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels, binarize
 from treetop.labels.tree import Tree
-from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
+from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, search_anywhere, to_csr
 from treetop.ranking.checking import check_weights
 from treetop.ranking.chunks import Chunks, assemble
 from treetop.ranking.scores import PathScore, path_score
@@ -322,7 +322,7 @@ def best_nodes(
             scores=worth.astype(np.float32),
         )
         plan = plan._replace(start=start)
-    best = beam_search(weights, X, plan, threads)
+    best = search_anywhere(weights, X, plan, threads)
     predicted = to_csr(Nodes(best.nodes - offset, best.scores, best.counts), tree.sizes[level - 1])
     predicted.sort_indices()
     return predicted
