@@ -107,7 +107,8 @@ def test_what_is_not_the_address_of_a_machine_is_refused(address, message):
 
 def test_killed_processes_and_machines_do_not_change_a_linear_model(machines, faults, place):
     texts, labels = word_corpus()
-    settings = {"tree": "4-16-L", "trees": 1}
+    # Each level is searched for the shortlist of the next one.
+    settings = {"tree": "4-16-L", "trees": 1, "shortlist": "both", "beam": 3}
     alone = XRLinear(**settings).fit(texts, labels, runtime=Runtime(threads=1))
     lost = machines.add_node(num_cpus=1, node_ip_address=LOOPBACK, include_dashboard=False)
 
