@@ -100,7 +100,7 @@ def compared(name: str, one, two, runs: int, same) -> dict:
 
 def rankers_on_ray(given) -> dict:
     X, Y, tree = problem(given.documents, given.labels)
-    small = problem(2000, 1000)
+    small = problem(4000, 5000)
     decided = for_size(with_costs(LinearSettings(), Y, None), Y.shape[1])
     settings = replace(decided, tolerance=0.01).ranker()
 

@@ -140,7 +140,7 @@ def measured(runtime: Runtime, data: Path, given: argparse.Namespace, at_rest: f
     plain_linear = {"trees": 1, "calibrate": False, "competition": False}
     tuned = {"encoder": given.encoder, "max_length": 64, "batch": 32, "trees": 1, "validation": 0}
     tuned |= {"budget": f"{STEPS} steps", "first_tree": "flat", "precision": "fp32"}
-    tuned |= {"largest_level": 1000, "calibrate": False, "competition": False}
+    tuned |= {"largest_level": 10_000, "calibrate": False, "competition": False}
     models = {
         "XRLinear": (treetop.XRLinear(**plain_linear), len(documents)),
         "frozen": (treetop.XRTransformer(**{**tuned, "fine_tune": False}), given.texts),
@@ -178,7 +178,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", default="minilm")
     parser.add_argument("--labels", type=int, default=5000)
-    parser.add_argument("--texts", type=int, default=300)
+    parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     raise_loopback()
