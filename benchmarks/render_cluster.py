@@ -32,7 +32,10 @@ def speed(found):
     ]
     for name, stage in found["stages"].items():
         one, two = (f"{stage[side]:.1f} s" for side in ("one", "two"))
-        lines.append(f"| {name} | {one} | {two} | {stage['ratio']:.2f} × |")
+        commit = (
+            f" ({stage['commit']})" if stage.get("commit", found["commit"]) != found["commit"] else ""
+        )
+        lines.append(f"| {name}{commit} | {one} | {two} | {stage['ratio']:.2f} × |")
     return lines
 
 
