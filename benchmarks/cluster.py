@@ -54,7 +54,6 @@ from treetop.settings.auto import for_size, with_costs  # noqa: E402
 from treetop.settings.schema import LinearSettings  # noqa: E402
 from treetop.training.finetune.embedding import FrozenEncoding, embed_on_cluster  # noqa: E402
 
-
 DISTURBED = 0.15  # CPU seconds of other programs per second, above which a run does not count
 
 

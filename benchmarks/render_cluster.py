@@ -32,9 +32,8 @@ def speed(found):
     ]
     for name, stage in found["stages"].items():
         one, two = (f"{stage[side]:.1f} s" for side in ("one", "two"))
-        commit = (
-            f" ({stage['commit']})" if stage.get("commit", found["commit"]) != found["commit"] else ""
-        )
+        own = stage.get("commit", found["commit"])
+        commit = "" if own == found["commit"] else f" (commit {own})"
         lines.append(f"| {name}{commit} | {one} | {two} | {stage['ratio']:.2f} × |")
     return lines
 
