@@ -1,5 +1,6 @@
 """What processes that talk by torch.distributed add up; they really run."""
 
+import os
 import sys
 
 import pytest
@@ -21,24 +22,24 @@ def gradient_of(rank, touched):
     return gradient
 
 
-def average(rank, size, touched, folder):
-    """Average the gradients of a process with those of the others."""
-    import os
-
+def average(rank, size, cases, folder):
+    """Average the gradients of a process with those of the others, several times."""
     os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     distributed.init_process_group(
         "gloo", init_method=f"file://{folder}/meeting", rank=rank, world_size=size
     )
-    gradient = gradient_of(rank, touched)
-    GroupTeam(rank, size, rank, size).average_rows(gradient)
-    torch.save(gradient, f"{folder}/{rank}")
+    gradients = [gradient_of(rank, touched) for touched in cases]
+    for gradient in gradients:
+        GroupTeam(rank, size, rank, size).average_rows(gradient)
+    torch.save(gradients, f"{folder}/{rank}")
     distributed.destroy_process_group()
 
 
-@pytest.mark.parametrize(("size", "touched"), [(2, 0), (3, 5), (3, 30)])
-def test_rows_are_averaged_over_processes(size, touched, tmp_path):
-    torch.multiprocessing.spawn(average, (size, touched, str(tmp_path)), nprocs=size)
-    mean = sum(gradient_of(rank, touched) for rank in range(size)) / size
+def test_rows_are_averaged_over_processes(tmp_path):
+    size, cases = 3, (0, 5, 30)  # of the last, everything is sent
+    torch.multiprocessing.spawn(average, (size, cases, str(tmp_path)), nprocs=size)
     averaged = [torch.load(tmp_path / str(rank)) for rank in range(size)]
-    torch.testing.assert_close(averaged[0], mean)
-    assert all(torch.equal(other, averaged[0]) for other in averaged)
+    for case, touched in enumerate(cases):
+        mean = sum(gradient_of(rank, touched) for rank in range(size)) / size
+        torch.testing.assert_close(averaged[0][case], mean)
+        assert all(torch.equal(other[case], averaged[0][case]) for other in averaged)
