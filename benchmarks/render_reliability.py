@@ -223,6 +223,28 @@ def reload(found):
     )
 
 
+SPEEDS = {
+    "training, s": "training",
+    "prediction, ms per document": "batch prediction",
+    "one text, ms": "one text",
+}
+
+
+def speed(found):
+    """Training and prediction, compared with an older commit."""
+    measured = {name: one for name, one in found.items() if isinstance(one, dict)}
+    parts = []
+    for name, one in measured.items():
+        ratios = ", ".join(f"{title} {one[key]['ratio']:.2f}" for key, title in SPEEDS.items())
+        commit = one.get("commit", found["new"])
+        parts.append(f"{name} ({counted(one['runs'], 'run', 'runs')} of {commit}): {ratios}")
+    return (
+        f"Time as a share of that of {found['old']}, whose forests ranked only the labels that their "
+        f"trees had found (median, interleaved, {found['machine']})",
+        "; ".join(parts),
+    )
+
+
 ROWS = [
     ("equality", None, equality),
     ("fuzz_data", None, fuzz_data),
@@ -231,6 +253,7 @@ ROWS = [
     ("swaps", None, swaps),
     ("fuzz_folder", None, fuzz_folder),
     ("load_speed", None, load_speed),
+    ("commits", None, speed),
     ("overload", "overload", overload),
     ("overload", "overload_linear", partial(overload, part="overload_linear")),
     ("overload", "explain", explain),

@@ -70,6 +70,18 @@ MEASURED = {
         "gigabytes": 5.02,
         "loads": {"1 threads": {"median": 2, "most": 3}, "2 threads": {"median": 1.256, "most": 1.3}},
     },
+    "commits": {
+        "machine": "x86_64, 2 cores",
+        "old": "c894825",
+        "new": "1234567",
+        "cooking, linear": {
+            "runs": 5,
+            "commit": "89abcde",
+            "training, s": {"old": 2.0, "new": 1.5, "ratio": 0.75},
+            "prediction, ms per document": {"old": 0.1, "new": 0.09, "ratio": 0.9},
+            "one text, ms": {"old": 1.0, "new": 0.8, "ratio": 0.8},
+        },
+    },
     "overload": {
         "overload": {
             "factor": 4,
@@ -117,6 +129,9 @@ def test_the_table_contains_what_has_been_measured(renderer, tmp_path):
         "15,000 refused in one line, 4,998 right |",
         "| Opening a model of 5.0 GB whose files are in memory, with every index in it checked "
         "(2 threads) | 1.26 s (median of 5, at most 1.30 s) |",
+        "| Time as a share of that of c894825, whose forests ranked only the labels that their trees "
+        "had found (median, interleaved, x86_64, 2 cores) | cooking, linear (5 runs of 89abcde): "
+        "training 0.75, batch prediction 0.90, one text 0.80 |",
         "| 4 times as many requests as the server can answer (700/s) | 91% of the peak rate "
         "answered with labels |",
         "| 4 times as many requests as the server can answer (4,000/s, XRLinear) | 85% of the peak "

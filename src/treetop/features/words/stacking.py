@@ -24,7 +24,7 @@ def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
         data[part], indices[part] = rows[number].data, rows[number].indices
 
     parallel.run(work, range(len(rows)), threads)
-    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, rows[0].shape[1]))
+    return raw_csr(data, indices, ends, (ends.size - 1, rows[0].shape[1]))
 
 
 def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
@@ -40,11 +40,11 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
 
     def work(task: tuple[int, int], _: np.ndarray) -> None:
         for part, start, shift in zip(parts, starts, shifts, strict=False):
-            matrix = part.indptr.astype(np.int64), part.indices, part.data
+            matrix = part.indptr.astype(np.int64, copy=False), part.indices, part.data
             kernel.place_rows(*matrix, *task, start, int(shift), scales, indices, data)
 
     parallel.over_ranges(work, ends.size - 1, threads)
-    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))
+    return raw_csr(data, indices, ends, (ends.size - 1, int(shifts[-1])))
 
 
 def joined_blocks(blocks: list[list[sp.csr_matrix]], limit: int, threads: int) -> sp.csr_matrix:

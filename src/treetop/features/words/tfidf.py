@@ -129,7 +129,7 @@ class FittedAnalyser:
         parts = parallel.over_ranges(work, block.ends.size, threads)
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
         shape = (block.ends.size, self.features)
-        return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)
+        return raw_csr(values, features, np.append(0, np.cumsum(sizes)), shape)
 
 
 def empty_table(analyser: Analyser) -> TokenTable:
