@@ -45,6 +45,14 @@ MEASURED = {
         "others": ["1-a.csv: crash 11", "2-b.csv: two lines", "3-c.csv: two lines"],
     },
     "kills": {"kills": 300, "completed": 90, "faults": 0, "scenarios": {"train": {}, "save": {}}},
+    "faults": {
+        "commit": "abc",
+        "rows": [
+            {"kind": "task", "occurred": True, "equal": True, "resumed": 0},
+            {"kind": "disk", "occurred": True, "equal": True, "resumed": 1},
+            {"kind": "disk", "occurred": False, "equal": True, "resumed": 0},
+        ],
+    },
     "swaps": {"loads": 10_000, "swaps": 4000, "mixed": 0, "results": {}, "left behind": []},
     "fuzz_folder": {
         "mutants": 20_000,
@@ -113,6 +121,8 @@ def test_the_table_contains_what_has_been_measured(renderer, tmp_path):
         "in one line |",
         "| 300 processes killed at random times, in 2 scenarios (train; save) | 0 faults (a wrong "
         "model, a lost file or a leftover) |",
+        "| 2 random faults of 2 kinds in training on several processes and machines | 2 models equal, "
+        "bit for bit, to the undisturbed one, 1 of the trainings without being resumed (commit abc) |",
         "| 10,000 loads while another process replaced the model 4,000 times | 0 mixed models, 0 files "
         "left behind |",
         "| 20,000 mutated model folders | 0 crashes, 0 hangs, 0 with too much memory, 2 other errors; "

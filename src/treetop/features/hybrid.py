@@ -17,8 +17,8 @@ from treetop.runtime.cluster import sent_once
 
 # Rows whose values are squared at a time.
 ROWS_AT_A_TIME = 1 << 16
-# What kernels take: the values, the indices and the pointers of a matrix.
-TYPES = (np.dtype(np.float32), np.dtype(np.int32), np.dtype(np.int64))
+# What kernels take: the values and the indices of a matrix.
+TYPES = (np.dtype(np.float32), np.dtype(np.int32))
 
 
 @sent_once
@@ -130,7 +130,7 @@ def sparse_alone(X: Features) -> sp.csr_matrix:
 def canonical(matrix: object) -> sp.csr_matrix:
     """float32 CSR with ascending, unique int32 indices. Does not modify `matrix`."""
     if has_types_of_kernels(matrix) and matrix.has_canonical_format:
-        return matrix
+        return raw_csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
     csr = sp.csr_matrix(matrix)
     csr = sp.csr_matrix((csr.data.astype(np.float32, copy=False), csr.indices, csr.indptr), csr.shape)
     if not csr.has_canonical_format:
@@ -140,11 +140,8 @@ def canonical(matrix: object) -> sp.csr_matrix:
 
 
 def has_types_of_kernels(matrix: Any) -> TypeGuard[sp.csr_matrix]:
-    """Whether a matrix is one of ours, or made like them: each new one takes scipy a while."""
-    return (
-        isinstance(matrix, sp.csr_matrix)
-        and tuple(array.dtype for array in (matrix.data, matrix.indices, matrix.indptr)) == TYPES
-    )
+    """Whether only its pointers may have to be converted: each new matrix takes scipy a while."""
+    return isinstance(matrix, sp.csr_matrix) and (matrix.data.dtype, matrix.indices.dtype) == TYPES
 
 
 def cat(
@@ -200,6 +197,15 @@ def on_dense_half(
     spread = np.linalg.norm(unit_rows(dnn) - center, axis=1).mean(dtype=np.float64)
     shifted_bias = bias + np.float32(length) * (weight @ center)
     return np.float32(length * spread / dense_weight) * weight, shifted_bias
+
+
+def scipy_csr(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """A matrix of `raw_csr` for scipy, which wants indices and pointers of one type."""
+    if matrix.nnz > np.iinfo(np.int32).max:
+        return sp.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    converted = copy(matrix)
+    converted.indptr = matrix.indptr.astype(np.int32)
+    return converted
 
 
 @lru_cache(maxsize=64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.features.hybrid import raw_csr
+from treetop.features.hybrid import raw_csr, scipy_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
 from treetop.runtime.spool import NewArray
@@ -53,7 +53,7 @@ def joined_blocks(blocks: list[list[sp.csr_matrix]], limit: int, threads: int) -
     A matrix of more than `limit` bytes is mapped from a file, so no block is in memory twice.
     """
     if len(blocks) == 1:
-        return side_by_side(blocks.pop(), threads)
+        return scipy_csr(side_by_side(blocks.pop(), threads))
     sizes = [np.sum([np.diff(part.indptr) for part in parts], axis=0) for parts in blocks]
     ends = np.append(0, np.cumsum(np.concatenate(sizes)))
     starts = np.append(0, np.cumsum([own.sum() for own in sizes])).tolist()
