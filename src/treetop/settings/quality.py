@@ -8,8 +8,8 @@ from typing import Any
 from treetop.errors import TreetopError
 from treetop.settings.making import PARAMETERS
 
-# Five trees trained on different features, which make different errors. Not yet measured against the
-# defaults on several data sets.
+# Five trees trained on different features, which make different errors. On cooking they are no better
+# than the defaults (docs/howto/quality.md); on other data sets they have not been measured yet.
 MANY_VIEWS = "word:1-2|word:1-2+char:3-5|char:3-5|word:1+char:4|word:1-2+word:1-2@300"
 # From the least to the most work; settings that a kind of model does not have are left out.
 QUALITIES: dict[str, dict[str, Any]] = {

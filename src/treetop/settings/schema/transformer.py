@@ -47,8 +47,7 @@ class TransformerSettings(EncoderSettings):
         None,
         "Number of upper layers of the encoder to fine-tune. The layers below and the embeddings of "
         "words keep their weights, and what they compute is stored in a temporary file, so that a step "
-        "takes a fraction of the time: 1 or 2 makes fine-tuning practical on a CPU. By default, all "
-        "layers learn.",
+        "computes the upper layers only. By default, all layers learn.",
         at_least=1,
     )
     budget: str = tuning(
