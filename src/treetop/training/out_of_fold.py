@@ -25,7 +25,7 @@ from treetop.training.folds import held_out
 # Labels per document that are looked at; and the numbers of words that copies of texts are cut to, of
 # how many documents each, and how many labels of theirs.
 LISTED = 20
-CUTS, CUT_DOCUMENTS, CUT_LISTED = (5, 20, 80, 320), 1000, 10
+CUTS, CUT_DOCUMENTS, CUT_LISTED = (5, 20, 80, 320), 500, 10
 # Of a text with longer words than this, such as one without spaces, so many characters are a word.
 LONGEST_WORD, CHARACTERS = 15, 3
 
