@@ -15,8 +15,8 @@ from treetop.kernels.regression import logistic_loss
 
 # Strength of the prior that tables are smooth and, all but the first, zero.
 SMOOTH, SMALL = 4.0, 1.0
-# Steps, at most. A step is the last if the penalized loss, which is a sum over all rows, cannot fall by
-# more than `ENOUGH`; it is shortened, at most so often, until the loss falls by a part of what it should.
+# Steps, at most; none follows if the penalized loss, a sum over all rows, cannot fall by more than
+# `ENOUGH`. A step is halved, at most so often, until the loss falls by a part of what it should.
 STEPS, ENOUGH, HALVINGS, PART = 50, 0.01, 20, 1e-3
 # Keeps the equations of a step solvable.
 RIDGE = 1e-6
