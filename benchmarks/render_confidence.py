@@ -19,16 +19,16 @@ second set of rankers without them, and fits a small model to what these rankers
 distance to the best label, length of the text and frequency of the label. [Understand
 predictions](howto/answers.md) says how to use probabilities.
 
-The models are `XRLinear` with its defaults, trained on `train` and measured on `test`, on which nothing
-was chosen. The expected calibration error (ECE) is the mean difference of probability and share of right
-labels over 15 bins with equally many labels, in percentage points. Even perfect probabilities have an ECE
-above 0, because documents are few: *by chance* is its 97.5 % quantile over labels that are drawn with the
-model's own probabilities. The comparator is one isotonic regression of the raw scores of the same held-out
-documents.
+The models are `XRLinear` with its defaults, trained on `train` and measured on `test`, on which
+nothing was chosen. The expected calibration error (ECE) is the mean difference of probability and
+share of right labels over 15 bins with equally many labels, in percentage points. Even perfect
+probabilities have an ECE above 0, because documents are few: *by chance* is its 97.5 % quantile over
+labels that are drawn with the model's own probabilities. The comparator is one isotonic regression of
+the raw scores of the same held-out documents.
 
 ## The best label, and the best five
 
-| data set | documents: train, test | held out | ECE@1 | by chance | isotonic | ECE@5 | by chance | isotonic |
+| data set | train, test | held out | ECE@1 | by chance | isotonic | ECE@5 | by chance | isotonic |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
 {errors}
 
@@ -47,8 +47,9 @@ brackets the value by chance. Buckets with fewer than 500 labels are left out.
 
 ## Promised precision
 
-What `predict(precision=…)` promises, the precision on `test`, and the share of all true labels that is
-predicted then. Micro-F1 is that of `predict(threshold="micro-F1")`, and of the best threshold for `test`.
+What `predict(precision=…)` promises, the precision on `test`, and the share of all true labels that
+is predicted then. Micro-F1 is that of `predict(threshold="micro-F1")`, and of the best threshold for
+`test`.
 
 | data set | 0.9 | share | 0.95 | share | micro-F1 | best |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -129,10 +130,9 @@ def draw(results: dict) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, len(results), figsize=(3 * len(results), 3.2), sharey=True)
-    for axis, (name, result) in zip(
-        [axes] if len(results) == 1 else axes, results.items(), strict=True
-    ):
+    size = (3 * len(results), 3.2)
+    figure, axes = plt.subplots(1, len(results), figsize=size, sharey=True, squeeze=False)
+    for axis, (name, result) in zip(axes[0], results.items(), strict=True):
         axis.plot([0, 1], [0, 1], color="0.7", linewidth=1)
         found, right, _ = zip(*result["bins"][BEST], strict=True)
         axis.plot(found, right, "o-", color=TEAL, markersize=4, linewidth=1)
