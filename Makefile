@@ -17,7 +17,10 @@ demo-serve: $(VENV)/.full $(VENV)/.records
 demo-linear: $(VENV)/.base $(VENV)/.records
 	$(BIN)/treetop demo --linear
 
-test: lint types unit site wheel
+# What tests neither need nor disturb each other runs on two cores, then the tests do, which take longest.
+test: $(VENV)/.dev
+	$(MAKE) -j 2 lint types site wheel
+	$(MAKE) unit
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks examples docs
@@ -27,9 +30,10 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
+# Several processes, each of which takes whole modules in the order of tests/conftest.py.
 unit: $(VENV)/.dev
 	sh tests/serve/install_browser.sh $(BIN)
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder --durations 20
 
 # Build the documentation; warnings are errors.
 site: $(VENV)/.dev
@@ -40,7 +44,7 @@ wheel: $(VENV)/.dev
 	rm -rf dist $(VENV)-wheel
 	$(BIN)/python -m build --wheel --outdir dist .
 	$(PYTHON) -m venv $(VENV)-wheel
-	$(VENV)-wheel/bin/pip install -q dist/treetop_xmc-*.whl
+	$(VENV)-wheel/bin/pip install -q --no-compile dist/treetop_xmc-*.whl
 	$(VENV)-wheel/bin/python tests/wheel_smoke.py $(VENV)-wheel/bin/treetop
 	$(VENV)-wheel/bin/python tests/wheel_installs.py dist
 
@@ -64,8 +68,11 @@ $(VENV)/.records: constraints.txt | $(VENV)/bin/pip
 	touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(BIN)/pip install -q -c constraints.txt -e '.[dev]'
-	$(BIN)/pip install -q -c constraints.txt --no-deps bioregistry
+	$(BIN)/pip install -q -c constraints.txt -e .
+	# Most modules of these packages are never imported: Python compiles those that are.
+	$(BIN)/treetop warm-up -q --jobs 1 & \
+	$(BIN)/pip install -q --no-compile -c constraints.txt -e '.[dev]' && \
+	$(BIN)/pip install -q -c constraints.txt --no-deps bioregistry && wait
 	touch $@ $(VENV)/.base
 
 docs: $(VENV)/.dev

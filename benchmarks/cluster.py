@@ -35,7 +35,7 @@ from treetop.kernels.warming import warm_up  # noqa: E402
 from treetop.labels.kmeans import KMeans  # noqa: E402
 from treetop.labels.pifa import pifa  # noqa: E402
 from treetop.labels.tree import balanced_tree  # noqa: E402
-from treetop.ranking.ranker import train_ranker  # noqa: E402
+from treetop.ranking.training import train_rankers  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
 from treetop.runtime.anywhere import active, using_cluster  # noqa: E402
 from treetop.runtime.cluster import Cluster  # noqa: E402
@@ -94,7 +94,7 @@ def rankers_on_ray(given) -> dict:
 
     def train():
         report = TimedReporter()
-        ranker = train_ranker(X, Y, tree, settings, seed=0, threads=1, report=report)
+        (ranker,) = train_rankers(X, Y, tree, settings, seed=0, threads=1, report=report)
         report.close()
         return sum(report.seconds.values()), ranker
 

@@ -49,9 +49,9 @@ FIXED = (
 )
 COMPETITION, RULES = "competition", "rules"
 SYSTEMS: dict[str, dict[str, object]] = {
-    COMPETITION: {},
-    RULES: {"competition": False},
-    **{ngrams: {"ngrams": ngrams, "competition": False} for ngrams in FIXED},
+    COMPETITION: {"calibration": False},
+    RULES: {"competition": False, "calibration": False},
+    **{ngrams: {"ngrams": ngrams, "competition": False, "calibration": False} for ngrams in FIXED},
     "omikuji (words)": {"features": "U"},
     "omikuji (words, pairs)": {"features": "X"},
 }

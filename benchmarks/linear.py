@@ -15,6 +15,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 from importlib.metadata import version
 from pathlib import Path
@@ -71,26 +72,35 @@ def write_xmlrepo(path: Path, X: sp.csr_matrix, Y: sp.csr_matrix) -> None:
 
 
 def run_worker(
-    python: str, worker: str, stage: str, work: Path, options: dict, limit: int = LIMIT_SECONDS
+    python: str,
+    worker: str,
+    stage: str,
+    work: Path,
+    options: dict,
+    limit: int = LIMIT_SECONDS,
+    log: Path | None = None,
 ) -> dict:
-    """Run a stage in the environment of a library."""
+    """Run a stage in the environment of a library; `log` gets its standard error while it runs."""
     script = HERE / "workers" / f"{worker}_worker.py"
     threads = {name: "2" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")}
     started = time.perf_counter()
-    try:
-        done = subprocess.run(
-            [python, str(script), stage, str(work), json.dumps(options)],
-            capture_output=True,
-            text=True,
-            env={**os.environ, **threads},
-            timeout=limit,
-        )
-    except subprocess.TimeoutExpired:
-        return {"failed": f"not finished after {limit} s"}
+    with open(log, "a+") if log is not None else tempfile.TemporaryFile("w+") as errors:
+        try:
+            done = subprocess.run(
+                [python, str(script), stage, str(work), json.dumps(options)],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **threads},
+                timeout=limit,
+            )
+        except subprocess.TimeoutExpired:
+            return {"failed": f"not finished after {limit} s"}
+        errors.seek(0)
+        said = errors.read().strip().splitlines()
     lines = [line for line in done.stdout.splitlines() if line.startswith("RESULT ")]
     if not lines:
-        reason = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return {"failed": reason[:200]}
+        return {"failed": (said or [f"exit code {done.returncode}"])[-1][:200]}
     result = json.loads(lines[-1].removeprefix("RESULT "))
     return {**result, "wall": time.perf_counter() - started}
 

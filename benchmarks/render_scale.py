@@ -150,6 +150,7 @@ def stages(run: dict, stage: str) -> dict[str, float]:
     sums: dict[str, float] = {}
     for name, seconds in run[stage]["stages"].items():
         short = "rankers" if "rankers" in name else name.rpartition(", ")[2]
+        short = "label tree" if short == "label features" else short
         sums[short] = sums.get(short, 0.0) + seconds
     return sums
 

@@ -70,14 +70,16 @@ def folder_bytes(folder: Path) -> int:
     return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
 
 
-def measured(side: str, folder: Path, counts: Counts, memory: str | None, pythons: dict) -> dict:
+def measured(
+    side: str, folder: Path, counts: Counts, memory: str | None, pythons: dict, log: Path | None
+) -> dict:
     """Train and predict; one row of results."""
     worker, stages, options = SIDES[side]
     library, name = LIBRARIES.get(worker, worker), name_of(side)
     options = {**options, "name": f"{name}.model", "labels": counts.labels, "memory": memory}
     row: dict = {"memory": memory, "others": others_before()}
     for stage in stages:
-        result = run_worker(pythons[library], worker, stage, folder, options, LIMIT_SECONDS)
+        result = run_worker(pythons[library], worker, stage, folder, options, LIMIT_SECONDS, log)
         if "failed" in result:
             return {**row, "failed": f"{stage}: {result['failed']}"}
         row[stage] = result
@@ -132,6 +134,7 @@ def main() -> None:
     parser.add_argument("--python", action="append", default=[], metavar="LIBRARY=INTERPRETER")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--commit", help="the commit that is measured, where git does not know it")
+    parser.add_argument("--log", type=Path, help="a file for what runs say, such as their stages")
     parser.add_argument("--merge", nargs="+", type=Path)
     parser.add_argument("--prepare", action="store_true", help="generate the problem only")
     given = parser.parse_args()
@@ -156,7 +159,7 @@ def main() -> None:
             runs = results[title]["runs"].setdefault(side, [])
             if len([run for run in runs if run["commit"] == commit]) > repeat:
                 continue
-            row = {**about, **measured(side, folder, counts, given.memory, pythons)}
+            row = {**about, **measured(side, folder, counts, given.memory, pythons, given.log)}
             print(title, side, json.dumps(row), flush=True)
             runs.append({**row, "python": platform.python_version()})
             write_results(given.results, results)

@@ -3,10 +3,13 @@
 import os
 import sys
 import time
+from pathlib import Path
 
 # No test asks the Hub: read by huggingface_hub when it is imported.
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "true"
+# Several processes of tests share the cores: threads of torch that wait for work must not spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 
 import numpy as np
 import pytest
@@ -25,6 +28,17 @@ Kernel.checks_every_call = True  # that arguments have the types that it was com
 # The first example of a test may compile a kernel.
 settings.register_profile("treetop", deadline=None, max_examples=40, derandomize=True)
 settings.load_profile("treetop")
+
+
+# Modules of a minute or so. Several processes (`pytest -n 2 --dist loadfile`) take modules in order:
+# the last ones must be short, or the other processes wait for them.
+LONGEST = ("test_docs.py", "test_cluster.py", "test_dockerfile.py", "cli/test_cli.py")
+
+
+def pytest_collection_modifyitems(items):
+    """The longest modules first."""
+    longest = [Path(__file__).parent / name for name in LONGEST]
+    items.sort(key=lambda item: longest.index(item.path) if item.path in longest else len(longest))
 
 
 @pytest.fixture(scope="session", autouse=True)

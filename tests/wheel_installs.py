@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from treetop.runtime.extras import DISTRIBUTION, EXTRAS, install_command
@@ -52,8 +53,11 @@ def resolve(requirement: str, dist: Path) -> dict:
     return item
 
 
-def check(requirement: str, extras: tuple[str, ...], wheel: Path) -> None:
+def check(name: str, extras: tuple[str, ...], wheel: Path) -> None:
     """Assert that pip chooses the wheel for a requirement, and that the wheel provides the extras."""
+    # A checkout's `pip install .` builds this wheel.
+    requirement = DISTRIBUTION if name == "." else name
+    requirement += f"[{','.join(extras)}]" if extras else ""
     item = resolve(requirement, wheel.parent)
     assert item["download_info"]["url"] == wheel.as_uri(), (requirement, item["download_info"])
     assert item["metadata"]["name"] == DISTRIBUTION, (requirement, item["metadata"]["name"])
@@ -72,10 +76,8 @@ def main() -> None:
     documented = {entry for text in texts for entry in requirements(text)}
     hinted = {entry for extra in EXTRAS for entry in requirements(install_command(extra))}
     assert len(hinted) == len(EXTRAS)
-    for name, extras in sorted(documented | hinted):
-        listed = f"[{','.join(extras)}]" if extras else ""
-        # A checkout's `pip install .` builds this wheel.
-        check((DISTRIBUTION if name == "." else name) + listed, extras, wheel)
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda entry: check(*entry, wheel), sorted(documented | hinted)))
     print(f"{len(documented | hinted)} install commands resolve to {wheel.name}")
 
 

@@ -39,10 +39,10 @@ CHARACTERS = 1_000_000
 FRAGILE = """
 import os, signal, sys, time
 from pathlib import Path
-from treetop.serve import run
+from treetop.serve import leading, run
 from treetop.serve.options import ServiceOptions
 
-folder, before = Path(sys.argv[1]), run.Served
+folder, before = Path(sys.argv[1]), leading.Served
 
 class Served(before):
     def __init__(self, *given):
@@ -52,7 +52,7 @@ class Served(before):
         if folder.with_name("hang").exists():
             time.sleep(1000)
 
-run.Served = Served
+leading.Served = Served
 options = ServiceOptions(folder, port=0, workers=int(sys.argv[2]), reload_timeout=10.0)
 raise SystemExit(run.serve(options))
 """

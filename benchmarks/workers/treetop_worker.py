@@ -10,12 +10,36 @@ from treetop.kernels import all_kernels
 from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
-from treetop.ranking.ranker import Ranker, train_ranker
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import Weights
 from treetop.runtime.arrays import read_arrays, write_arrays
-from treetop.runtime.progress import TimedReporter
+from treetop.runtime.progress import Reporter
 from treetop.settings.notation import tree_sizes
 from treetop.settings.parts import Analyser, RankerSettings
+
+
+class Stages(Reporter):
+    """Measures the wall and CPU time of each stage of a training."""
+
+    def __init__(self):
+        self.taken, self._name, self._started = {}, None, common.clocks()
+
+    def step(self, name, total=None):
+        self.close()
+        self._name, self._started = name, common.clocks()
+        return lambda: None
+
+    def close(self):
+        if self._name is not None:
+            before = self.taken.get(self._name, 0.0)
+            self.taken[self._name] = before + common.clocks() - self._started
+        self._name = None
+
+    def of(self, clock):
+        """Seconds by stage: 0 is wall time, 1 is CPU time."""
+        self.close()
+        return {name: float(both[clock]) for name, both in self.taken.items()}
 
 
 def tfidf(folder, options):
@@ -35,7 +59,7 @@ def linear(folder, options):
     del Z
     # The same problem as libpecos solves by default: C = 1, no bias, negatives from the true parents.
     same = RankerSettings(lambda_=0.5, cost_sensitive=False, bias=0.0, shortlist="true")
-    ranker = clock("train", train_ranker, X, Y, tree, same, seed=0, threads=THREADS)
+    (ranker,) = clock("train", train_rankers, X, Y, tree, same, seed=0, threads=THREADS)
     trained_mb = common.peak_mb()
     write_arrays(folder / "treetop.weights", ranker.weights.arrays)
     write_arrays(folder / "treetop.tree", tree.arrays())
@@ -60,7 +84,7 @@ def predict(folder, options):
 def default(folder, options):
     """Train on texts with the default settings, as `treetop train` does, and predict."""
     texts, labels = common.texts(folder, "train"), common.load(folder, "Y.trn")
-    clock, model, stages = Clock(), treetop.XRLinear(threads=THREADS, **options), TimedReporter()
+    clock, model, stages = Clock(), treetop.XRLinear(threads=THREADS, **options), Stages()
     clock("train", model.fit, texts, labels, report=stages)
     trained_mb = common.peak_mb()
     scores = clock("predict", model.predict_scores, common.texts(folder, "test"), TOP)
@@ -68,7 +92,8 @@ def default(folder, options):
     common.answer(
         seconds=clock.seconds,
         cpu_seconds=clock.cpu_seconds,
-        stages=stages.seconds,
+        stages=stages.of(0),
+        cpu_stages=stages.of(1),
         ngrams=model.settings_.ngrams,
         peak_mb=trained_mb,
     )

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from treetop.evaluation.scorer import scorer
     from treetop.features.hybrid import Features
     from treetop.runtime import Runtime
-    from treetop.tuning.tuning import Tuned, tune
+    from treetop.tuning.choosing import Tuned
+    from treetop.tuning.tuning import tune
 
 __version__ = "0.1.0"
 __all__ = [
@@ -61,7 +62,7 @@ _HOMES = {
     "from_pretrained": "treetop.estimators",
     "load": "treetop.estimators",
     "presets": "treetop.estimators",
-    "Tuned": "treetop.tuning.tuning",
+    "Tuned": "treetop.tuning.choosing",
     "scorer": "treetop.evaluation.scorer",
     "tune": "treetop.tuning.tuning",
 }

@@ -333,6 +333,30 @@ def test_an_ensemble_in_one_command_and_from_models(trained, encoder, tmp_path):
     assert json.loads(piped.stdout)["labels"][0]["label"] == "blue"
 
 
+def test_features_are_chosen_on_the_dev_split_by_the_metric_that_is_asked_for(tmp_path):
+    words = [f"word{number}" for number in range(6)]
+    for split, documents in (("train", 520), ("dev", 60)):
+        rows = [number % 6 for number in range(documents)]
+        texts = [f"{words[row]} {words[(row + 1) % 6]} text {n}" for n, row in enumerate(rows)]
+        (tmp_path / f"{split}.txt").write_text("\n".join(texts) + "\n")
+        (tmp_path / f"{split}.labels").write_text("".join(f"label {row}\n" for row in rows))
+    done = treetop("train", tmp_path, "-o", tmp_path / "model", "--optimise", "P@1")
+    assert done.returncode == 0, done.stderr.decode()
+    config = json.loads((tmp_path / "model" / "config.json").read_text())
+    assert config["settings"]["optimize"] == "P@1"
+    assert "P@1 1.000, words alone 1.000" in config["competition"]
+    held = treetop("train", tmp_path, "-o", tmp_path / "m", "--validation", "x")
+    assert held.returncode == 2
+    assert b"no split 'x' with labels to validate on: leave out --validation" in held.stderr
+
+
+def test_the_metric_of_the_competition_must_be_known(trained, tmp_path):
+    done = treetop("train", trained, "-o", tmp_path / "m", "--optimize", "P@3")
+    assert done.returncode == 2
+    assert b"choose one of nDCG@5, P@1, PSP@5, macro-F1" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_validation_split_must_exist(trained, encoder, tmp_path):
     options = ["--model", "xr-transformer", "--encoder", encoder, "--validation", "x"]
     done = treetop("train", trained, "-o", tmp_path / "m", *options)

@@ -77,7 +77,9 @@ def test_the_help_of_a_command(output_of, name, command):
     assert not re.search(r"<\w+|list\[", shown)
     for rows in option_rows(command.params).values():
         for flags, text in rows:
-            assert re.fullmatch(r"(-\w, )?-[-\w]+(, --no-[-\w]+| \S+)?|[A-Z]+", flags), flags
+            assert re.fullmatch(r"(-\w, |--optimize, )?-[-\w]+(, --no-[-\w]+| \S+)?|[A-Z]+", flags), (
+                flags
+            )
             assert text[0].isupper() or text.startswith(("0:", "Hub")), text
     for example in (command.epilog or "").splitlines():
         words = shlex.split(example.rpartition("| ")[2])

@@ -8,16 +8,14 @@ import typer
 from typer.testing import CliRunner
 
 from treetop.cli.main import app
-from treetop.cli.options import (
-    EvaluateOptions,
-    ExplainOptions,
-    PredictOptions,
-    TrainOptions,
-)
+from treetop.cli.model_options import EvaluateOptions, ExplainOptions, PredictOptions
+from treetop.cli.options import OBJECTIVES, QUALITY_NAMES, TrainOptions
 from treetop.cli.typer_options import options_from
 from treetop.errors import TreetopError
 from treetop.fields import documented, documented_fields, facts_of
 from treetop.serve.options import ServiceOptions
+from treetop.settings.quality import QUALITIES
+from treetop.settings.schema import linear
 
 
 @dataclass(frozen=True)
@@ -103,3 +101,8 @@ def test_bounds_are_those_of_the_declaration(options, message):
     with pytest.raises(TreetopError) as error:
         PaintOptions("m", **options)
     assert str(error.value) == message
+
+
+def test_choices_are_those_of_the_settings():
+    assert OBJECTIVES == linear.OBJECTIVES
+    assert tuple(QUALITIES) == QUALITY_NAMES

@@ -10,7 +10,7 @@ import treetop
 from treetop import metrics
 from treetop.cli.comparison import compare_models
 from treetop.cli.main import run_command
-from treetop.cli.options import CompareOptions
+from treetop.cli.model_options import CompareOptions
 from treetop.evaluation.bootstrap import samples_of
 from treetop.evaluation.comparing import comparison_of
 

@@ -14,7 +14,7 @@ import treetop
 from treetop import metrics
 from treetop.cli import screen
 from treetop.cli.evaluate import evaluate_model
-from treetop.cli.options import EvaluateOptions
+from treetop.cli.model_options import EvaluateOptions
 from treetop.errors import TreetopError
 from treetop.evaluation import metrics as registry
 

@@ -143,6 +143,7 @@ def test_level_sizes():
     assert sizes_by_branching(4108, 16, 100) == [3, 42]
     assert sizes_by_branching(50, 16, 100) == []
     assert str(tree.flat(7)) == "7"
+    assert repr(tree.flat(70_000)) == "<Tree: 70000>"
 
 
 @pytest.mark.parametrize("spec", ["16-256", "256-16-L", "a-L", "0-L", ""])

@@ -57,13 +57,19 @@ def test_the_model_card_is_valid_on_the_hub_and_may_be_edited(model, tmp_path):
 
     model.save(
         tmp_path / "m",
-        {"P@1": 0.5, "by_frequency": {"1": {"labels": 3, "recall": 0.25, "precision": 1.0}}},
+        {
+            "P@1": 0.5,
+            "P@3": 0.25,
+            "intervals": {"P@1": [0.4, 0.625]},
+            "by_frequency": {"1": {"labels": 3, "recall": 0.25, "precision": 1.0}},
+        },
     )
     card = ModelCard.load(tmp_path / "m" / "README.md")
     assert card.data.library_name == "treetop"
     for said in (
         "12 documents",
-        "| P@1 | 50.00 |",
+        "| P@1 | 50.00 | 40.00 to 62.50 |",
+        "| P@3 | 25.00 |  |",
         "| 1 | 3 | 25.00 | 100.00 |",
         "treetop.load",
         "## Limits",

@@ -13,9 +13,11 @@ from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.labels.relevance import all_levels
 from treetop.ranking.chunks import assemble
-from treetop.ranking.ranker import Ranker, predicted_nodes, shortlist, train_ranker
+from treetop.ranking.matching import predicted_nodes, shortlist
+from treetop.ranking.ranker import Ranker
 from treetop.ranking.scores import score_kind
 from treetop.ranking.solver import solve_level
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import ClusterWeights
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
@@ -34,7 +36,7 @@ def model(rng, dense=0, labels=40, sizes=(3, 9), **settings):
     X = features(X, extra)
     made = trees.balanced_tree(pifa(X, Y, 1), list(sizes), KMeans(passes=10, seed=0, threads=1))
     chosen = RankerSettings(**{"prune_below": 0.02, "tolerance": 0.05, **settings})
-    return X, Y, train_ranker(X, Y, made, chosen, seed=0, threads=2)
+    return X, Y, *train_rankers(X, Y, made, chosen, seed=0, threads=2)
 
 
 def raw_scores(ranker, X):

@@ -14,8 +14,8 @@ from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.ranking.pooling import best_of_trees
-from treetop.ranking.ranker import train_ranker
 from treetop.ranking.scores import score_kind
+from treetop.ranking.training import train_rankers
 from treetop.settings.parts import RankerSettings
 
 LABELS = 60
@@ -38,7 +38,7 @@ def forest(transform, shapes, seed=0, dense=0):
     for number, sizes in enumerate(shapes):
         means = KMeans(passes=5, seed=seed + number, threads=1)
         tree = trees.balanced_tree(pifa(X, Y, 1), list(sizes), means)
-        rankers.append(train_ranker(X, Y, tree, options, seed=number, threads=1))
+        rankers.extend(train_rankers(X, Y, tree, options, seed=number, threads=1))
     return X, rankers
 
 

@@ -16,8 +16,8 @@ from treetop.labels import tree
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.ranking.pruning import largest_weights
-from treetop.ranking.ranker import train_ranker
 from treetop.ranking.solver import block_width, costs, plan, solve_clusters, solve_level
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.progress import Reporter
 from treetop.settings.parts import RankerSettings
@@ -218,7 +218,7 @@ def test_head_share_blends_two_scores(rng, clusters):
 
     def raw_scores(share):
         settings = with_settings(score_transform="identity", head_share=share)
-        ranker = train_ranker(X, Y, made, settings, seed=0, threads=1, head=head)
+        (ranker,) = train_rankers(X, Y, made, settings, seed=0, threads=1, head=head)
         return ranker.predict(X, labels, 1, beam=labels).toarray()
 
     expected = 0.75 * raw_scores(0.0) + 0.25 * (dense @ head.weight.T + head.bias)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.cli.main import run_command
-from treetop.cli.options import ReportOptions
+from treetop.cli.model_options import ReportOptions
 from treetop.cli.reporting import report_models
 from treetop.explain.nodes import named_tree, words_of_labels
 from treetop.labels.tree import from_parents

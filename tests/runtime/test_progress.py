@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 
 import pytest
 
@@ -58,6 +59,39 @@ def test_a_long_stage_says_how_far_it_is(clock, capsys):
     advance()
     advance()
     assert capsys.readouterr().err == "treetop: rankers: 50% done, about 6 min 40 s left\n"
+
+
+def wait_until(condition):
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("nothing happened within 5 s")
+
+
+def test_a_long_stage_of_unknown_length_says_how_long_it_has_taken(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "INTERIM_SECONDS", 0.02)
+    report, lines = LineReporter(), []
+    report.step("label tree")
+    wait_until(lambda: lines.extend(capsys.readouterr().err.splitlines()) or len(lines) > 1)
+    report.close()
+    assert {re.sub(r"\d+\.\d", "0.1", line) for line in lines} == {"treetop: label tree: 0.1 s so far"}
+    assert "so far" not in capsys.readouterr().err.splitlines()[-1]
+    time.sleep(0.1)  # no stage is left to speak of
+    assert capsys.readouterr().err == ""
+
+
+def test_only_when_all_parts_are_done_is_the_time_what_there_is_to_say(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "INTERIM_SECONDS", 0.05)
+    report, lines = LineReporter(), []
+    advance = report.step("rankers", 1)
+    time.sleep(0.12)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(progress, "INTERIM_SECONDS", 300.0)
+    advance()
+    wait_until(lambda: lines.extend(capsys.readouterr().err.splitlines()) or lines)
+    report.abort()
+    assert re.fullmatch(r"treetop: rankers: 0\.\d s so far", lines[0])
 
 
 def test_an_aborted_stage_has_no_line(capsys):

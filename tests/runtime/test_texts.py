@@ -5,7 +5,7 @@ import pytest
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.model.seen import hashes_of
 from treetop.runtime import texts as module
-from treetop.runtime.texts import StoredTexts, kept_texts
+from treetop.runtime.texts import StoredTexts, TextCollector, kept_texts
 from treetop.settings.parts import Analyser
 
 TEXTS = ["", "red apple", "grün", "日本", "lone \ud800 surrogate", "x" * 50, ""]
@@ -40,6 +40,17 @@ def test_many_texts_are_stored():
     kept = kept_texts(iter(TEXTS), most=20)
     assert type(kept) is StoredTexts
     assert list(kept) == TEXTS
+
+
+def test_collected_texts_are_counted_before_and_after_they_are_stored():
+    collector = TextCollector(most=20)
+    counts = []
+    for text in TEXTS:
+        collector.append(text)
+        counts.append(len(collector))
+    assert counts == [1, 2, 3, 4, 5, 6, 7]
+    assert type(collector.collected()) is StoredTexts
+    assert list(collector.collected()) == TEXTS
 
 
 def test_stored_texts_are_features_and_hashes_as_others_are(stored):

@@ -58,7 +58,7 @@ def train(folder, seed=0, **settings):
 @pytest.fixture(scope="session")
 def model_folder(tmp_path_factory):
     """A model that shows its scores; see `calibrated_folder` for one that shows probabilities."""
-    return train(tmp_path_factory.mktemp("served") / "topics", calibrate=False)
+    return train(tmp_path_factory.mktemp("served") / "topics", calibration=False)
 
 
 @pytest.fixture(scope="session")

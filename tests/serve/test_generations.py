@@ -21,7 +21,7 @@ from treetop.serve.supervisor import Started, Supervisor
 CODE = """
 import os, signal, sys, time
 from pathlib import Path
-from treetop.serve import engine, run, worker
+from treetop.serve import engine, leading, run, worker
 from treetop.serve.options import ServiceOptions
 
 folder, leader = Path({folder!r}), []
@@ -41,7 +41,7 @@ class Served(engine.Served):
             os.kill(os.getpid(), signal.SIGSEGV)
         return super().answer(*given)
 
-run.Served = Served
+leading.Served = Served
 options = ServiceOptions(
     folder, port=0, workers=2, reload_timeout={reload_timeout}, hang_seconds={hang}
 )

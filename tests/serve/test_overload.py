@@ -421,12 +421,12 @@ def test_a_request_that_has_its_labels_leaves_its_place_before_it_is_answered():
 
 
 def test_a_connection_is_closed_when_it_is_idle_after_a_refusal(monkeypatch):
-    config = {"timeout_keep_alive": 1}
+    config = {"timeout_keep_alive": 2}
     monkeypatch.setattr(uvicorn.Config, "__init__", partialmethod(uvicorn.Config.__init__, **config))
 
     async def conversation(reader, writer, state):
-        for _ in range(3):
-            await asyncio.sleep(0.6)
+        for _ in range(2):
+            await asyncio.sleep(1.2)  # together longer than the limit
             writer.write(post())
             assert (await read_answer(reader))[0] == 503
         assert await asyncio.wait_for(reader.read(), 60) == b""

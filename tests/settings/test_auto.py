@@ -114,7 +114,7 @@ def test_a_model_saves_the_resolved_ngrams(tmp_path):
     ("settings", "labels", "sizes"),
     [
         ({}, 3000, []),
-        ({}, 3001, [2, 31]),
+        ({}, 3001, [31]),
         ({"flat_labels": 0, "leaf": 10, "branching": 4}, 100, [3, 10]),
         ({"tree": "flat"}, 10**6, []),
         ({"tree": "4-L"}, 9, [4]),
@@ -131,14 +131,16 @@ def test_leaf_and_branching_limit_clusters_and_nodes():
     for labels in (101, 1600, 1601, 30_000):
         sizes = sizes_by_branching(labels, 16, 100)
         assert -(-labels // sizes[-1]) <= 100
-        assert all(-(-below // above) <= 16 for above, below in zip([1, *sizes], sizes))
+        assert all(-(-below // above) <= 16 for above, below in zip(sizes, sizes[1:]))
+        assert sizes[0] <= 2 * 16
 
 
-def test_with_many_labels_two_nodes_are_no_level_of_their_own():
+def test_two_nodes_are_no_level_of_their_own():
     assert sizes_by_branching(670_091, 16, 100) == [27, 419, 6701]
     assert sizes_by_branching(670_091, 16, 400) == [7, 105, 1676]
-    assert sizes_by_branching(200_000, 2, 100_000) == [2]
-    assert sizes_by_branching(30_908, 16, 100) == [2, 20, 310]
+    assert sizes_by_branching(30_908, 16, 100) == [20, 310]
+    assert sizes_by_branching(1601, 16, 100) == [17]
+    assert sizes_by_branching(200, 16, 100) == [2]
 
 
 def test_the_number_of_labels_decides_on_types_beam_and_bias():
@@ -244,6 +246,6 @@ def test_values_by_level_are_checked_before_any_work_starts():
 
 def test_training_calibrates_up_to_a_hundred_thousand_labels():
     settings = LinearSettings()
-    assert auto.with_calibration(settings, auto.MANY_LABELS).calibrate
-    assert not auto.with_calibration(settings, auto.MANY_LABELS + 1).calibrate
-    assert not auto.with_calibration(replace(settings, calibrate=False), 10).calibrate
+    assert auto.with_calibration(settings, auto.MANY_LABELS).calibration
+    assert not auto.with_calibration(settings, auto.MANY_LABELS + 1).calibration
+    assert not auto.with_calibration(replace(settings, calibration=False), 10).calibration

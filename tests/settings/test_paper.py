@@ -49,7 +49,7 @@ TEXT = {
     "max_features": None,
     "fine_tune": True,
     "competition": False,
-    "calibrate": False,
+    "calibration": False,
     "loss": "squared-hinge",
     "tune_loss": "squared-hinge",
 }

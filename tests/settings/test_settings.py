@@ -227,6 +227,12 @@ def test_a_deprecated_name_works_with_a_warning():
     assert from_json({"threshold": 0.3, "threads": 4}, LinearSettings).prune_below == 0.3
 
 
+def test_british_spelling_is_understood():
+    assert treetop.XRLinear(optimise="P@1").optimize == "P@1"
+    with pytest.raises(TreetopError, match="optimise is another spelling of optimize: give one of"):
+        treetop.XRLinear(optimise="P@1", optimize="P@1")
+
+
 def test_every_setting_has_a_full_sentence_as_help():
     for name, setting in documented_fields(TransformerSettings).items():
         text = facts_of(setting).help

@@ -111,7 +111,7 @@ def trained(corpus):
 
 def test_training_calibrates_and_predicts_the_same_scores_as_without(corpus, trained):
     texts, labels = corpus
-    plain = treetop.XRLinear(calibrate=False).fit(texts[:400], labels[:400])
+    plain = treetop.XRLinear(calibration=False).fit(texts[:400], labels[:400])
     assert trained.model_.calibrated
     assert not plain.model_.calibrated
     scores = trained.predict_scores(texts[400:], 5)
@@ -124,6 +124,20 @@ def test_training_calibrates_and_predicts_the_same_scores_as_without(corpus, tra
         plain.predict_proba(texts[400:])
     with pytest.raises(TreetopError, match="not calibrated"):
         plain.predict(texts[400:], precision=0.9)
+
+
+def test_a_model_that_was_trained_without_calibration_can_be_calibrated(corpus, tmp_path):
+    texts, labels = corpus
+    plain = treetop.XRLinear(calibration=False).fit(texts[:400], labels[:400])
+    plain.save(tmp_path / "plain")
+    for model in (plain, treetop.load(str(tmp_path / "plain"))):
+        assert model.calibrate(texts[400:], labels[400:]).model_.calibrated
+
+
+def test_no_setting_hides_a_method():
+    for estimator in (treetop.XRLinear, treetop.XRTransformer):
+        for name in estimator().get_params():
+            assert not hasattr(estimator, name), name
 
 
 def test_labels_are_chosen_by_precision_and_by_named_thresholds(corpus, trained):

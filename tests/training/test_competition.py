@@ -8,13 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 import treetop
+from treetop.errors import TreetopError
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.model.card import card
 from treetop.runtime import Runtime
 from treetop.runtime.progress import Reporter
 from treetop.settings import auto, portfolio
 from treetop.settings.schema import LinearSettings
-from treetop.training import competition
+from treetop.training import competition, sampling
 from treetop.training.competition import Judge, decided
 from treetop.training.sampling import (
     SampledFrom,
@@ -22,6 +23,7 @@ from treetop.training.sampling import (
     documents_with,
     sample_of,
     sampled_labels,
+    some_of,
 )
 from treetop.training.trials import FeatureBank, trial, unit_columns
 
@@ -123,6 +125,101 @@ def test_validation_documents_are_the_held_out_part(unspaced):
     assert set(sample.held_texts) <= set(texts[500:])
     assert set(sample.texts) <= set(texts[:500])
     assert sample.held_labels.shape == (len(sample.held_texts), sample.labels.size)
+
+
+def test_a_competition_takes_no_more_than_so_much_work_however_large_the_data(monkeypatch):
+    texts, names = with_words(16_000, 300)
+    Y = matrix(names)
+    settings = auto.with_costs(RULES, Y, None)
+    lengths = np.fromiter(map(len, texts), np.int64)
+
+    def used():
+        rows, labels = sampling.affordable(Y, lengths, settings)
+        blocks = -(-labels.size // sampling.BLOCK)
+        return (sampling.READ_ALL + sampling.TRY_ALL * blocks) * lengths[rows].sum()
+
+    work = used()
+    monkeypatch.setattr(sampling, "MOST_WORK", work / 2)
+    assert work / 20 < used() <= work / 2
+
+
+def test_of_many_validation_documents_some_are_used():
+    rows = np.arange(5000)
+    chosen = some_of(rows, 10_000, seed=0)
+    assert chosen.size == 3000
+    assert np.array_equal(chosen, np.unique(chosen))
+    assert np.array_equal(chosen, some_of(rows, 10_000, seed=0))
+    assert some_of(rows, 100, seed=0).size == 800
+    assert np.array_equal(some_of(rows[:70], 100, seed=0), rows[:70])
+
+
+def test_validation_documents_of_a_fit_are_the_held_out_part(unspaced, monkeypatch):
+    held = []
+
+    def seen(*given):
+        held.extend(sample_of(*given).held_texts)
+        return sample_of(*given)
+
+    monkeypatch.setattr(competition, "sample_of", seen)
+    texts, names = without_spaces()
+    model = treetop.XRLinear(trees=1, calibration=False)
+    model.fit(texts[:550], names[:550], validation=(texts[550:], names[550:]))
+    assert held
+    assert set(held) <= set(texts[550:])
+
+
+@pytest.mark.parametrize(
+    ("X", "validation", "message"),
+    [
+        (["a b"] * 4, (["a"], [["z"]]), "no document has a label that the training data has"),
+        (["a b"] * 4, (["a"],), r"give \(texts, labels\)"),
+        (np.eye(4), (["a"], [["x"]]), "chooses the features of texts on it, but features were given"),
+    ],
+)
+def test_mistakes_with_validation_documents(X, validation, message):
+    with pytest.raises(TreetopError, match=f"validation: .*{message}"):
+        treetop.XRLinear().fit(X, [["x"], ["y"]] * 2, validation=validation)
+
+
+@pytest.fixture
+def contest_with(monkeypatch):
+    """A contest in which words and characters have given values; what is higher is surely better."""
+
+    def made(words, characters):
+        values = {"word:1": words, "word:1-2": words, "char:4": characters, "char:1-3": characters}
+        own = competition.Contest
+        monkeypatch.setattr(own, "value", lambda _, views: max(values[view] for view in views))
+        monkeypatch.setattr(own, "surely_better", lambda self, a, b: self.value(a) > self.value(b))
+        return own(None, None, None, 1)
+
+    return made
+
+
+def test_characters_compete_unless_they_are_far_behind(contest_with):
+    assert not any(map(portfolio.uses_characters, contest_with(0.6, 0.5).candidates(auto.TITLES)))
+    listed = contest_with(0.6, 0.59).candidates(auto.TITLES)
+    assert {*portfolio.CHARACTERS, *portfolio.MIXED, "word:1"} < set(listed)
+    assert len(listed) == len(set(listed))
+
+
+def test_words_compete_unless_they_are_far_behind(contest_with):
+    assert contest_with(0.5, 0.6).needs_characters(["word:1"])
+    assert not contest_with(0.59, 0.6).needs_characters(["word:1"])
+    assert not contest_with(0.5, 0.6).needs_characters(["char:4"])
+
+
+def test_characters_alone_are_chosen_on_a_larger_sample(unspaced, monkeypatch):
+    times = []
+
+    def seen(documents, settings, share=1.0):
+        times.append(share)
+        return sample_of(documents, settings, share)
+
+    monkeypatch.setattr(competition, "sample_of", seen)
+    settings, line = decided(LinearSettings(), unspaced, Runtime(threads=1))
+    assert times == [1.0, competition.LARGER]
+    assert set(settings.ngrams.split("|")) <= set(portfolio.CHARACTERS)
+    assert line
 
 
 @pytest.mark.parametrize("optimize", ["P@1", "nDCG@5", "PSP@5", "macro-F1"])

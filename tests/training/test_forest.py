@@ -11,11 +11,11 @@ from tests.tiny import BRIEF, documents, same
 from treetop.features.hybrid import features
 from treetop.features.words.views import views_of
 from treetop.labels.tree import flat, from_parents
-from treetop.ranking.ranker import train_ranker
+from treetop.ranking.training import train_rankers
 from treetop.runtime import Runtime
 from treetop.runtime.progress import Reporter
 from treetop.settings.schema import LinearSettings
-from treetop.training.forest import build_tree, label_features, train_forest
+from treetop.training.forest import build_tree, label_features, train_forests
 
 WORDS = ["red", "green", "blue", "apple", "pear", "sea", "sky", "fire", "car", "boat", "tree", "grass"]
 
@@ -53,13 +53,13 @@ def assert_same_rankers(made, expected):
     ],
 )
 def test_identical_trees_are_trained_only_once(problem, tree, trees, shapes):
-    rankers = train_forest(*problem, None, replace(SETTINGS, tree=tree, trees=trees), ALONE)
+    rankers = train_forests(*problem, None, replace(SETTINGS, tree=tree, trees=trees), ALONE).rankers
     assert [str(ranker.tree) for ranker in rankers] == shapes
 
 
 def test_each_tree_has_its_own_seed(problem):
     X, Y = problem
-    rankers = train_forest(X, Y, None, SETTINGS, ALONE)
+    rankers = train_forests(X, Y, None, SETTINGS, ALONE).rankers
     Z = label_features(X, Y, None, SETTINGS, 1)
     for number, ranker in enumerate(rankers):
         tree = build_tree(Z, SETTINGS, SETTINGS.seed + number, 1)
@@ -77,33 +77,34 @@ class Steps(Reporter):
 
 
 def test_trees_trained_in_parallel_equal_those_trained_in_sequence(problem):
-    expected = train_forest(*problem, None, SETTINGS, ALONE)
+    expected = train_forests(*problem, None, SETTINGS, ALONE).rankers
     reporter = Steps()
     many = Runtime(threads=9, reporter=reporter)  # three per tree
-    assert_same_rankers(train_forest(*problem, None, SETTINGS, many), expected)
-    assert reporter.steps == [("label tree", None), ("rankers", 3)]
+    assert_same_rankers(train_forests(*problem, None, SETTINGS, many).rankers, expected)
+    trees = [(f"tree {number} of 3, label tree", None) for number in (1, 2, 3)]
+    assert reporter.steps == [("label features", None), *trees, ("rankers", 3)]
 
 
 def test_a_tree_passed_to_fit_is_used_unchanged(problem):
     X, Y = problem
     given = from_parents([np.arange(12) % 3])
-    (ranker,) = train_forest(X, Y, None, SETTINGS, ALONE, tree=given)
+    (ranker,) = train_forests(X, Y, None, SETTINGS, ALONE, tree=given).rankers
     assert ranker.tree is given
     options = {"seed": SETTINGS.seed, "threads": 1, "report": Reporter()}
-    alone = train_ranker(X, Y, given, SETTINGS.ranker(), **options, weights=None, head=None)
-    assert_same_rankers([ranker], [alone])
+    alone = train_rankers(X, Y, given, SETTINGS.ranker(), **options, weights=None, head=None)
+    assert_same_rankers([ranker], alone)
 
 
 def test_without_a_tree_no_reported_step_speaks_of_one(problem):
     reporter, views = Steps(), views_of([[0], [1]], [25, 15])
     runtime = Runtime(threads=1, reporter=reporter)
-    train_forest(*problem, None, SETTINGS, runtime, tree=flat(12), views=views)
+    train_forests(*problem, None, SETTINGS, runtime, tree=flat(12), views=views)
     assert [name for name, _ in reporter.steps] == ["model 1 of 2, rankers", "model 2 of 2, rankers"]
 
 
 def test_flat_and_given_trees_are_trained_once_per_view(problem):
     views = views_of([[0], [1]], [25, 15])
-    rankers = train_forest(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views)
+    rankers = train_forests(*problem, None, SETTINGS, ALONE, tree=flat(12), views=views).rankers
     assert [str(ranker.tree) for ranker in rankers] == ["12", "12"]
     sparse = [np.flatnonzero(np.diff(ranker.weights.starts[:, 0])) for ranker in rankers]
     used = [columns[columns < 40] for columns in sparse]
@@ -113,12 +114,12 @@ def test_flat_and_given_trees_are_trained_once_per_view(problem):
 def test_trees_use_views_in_turn_with_rescaled_weights(problem):
     X, Y = problem
     views = views_of([[0], [1]], [25, 15])
-    rankers = train_forest(X, Y, None, SETTINGS, ALONE, views=views)
+    rankers = train_forests(X, Y, None, SETTINGS, ALONE, views=views).rankers
     for number, ranker in enumerate(rankers):
         view = views[number % 2]
-        (alone,) = train_forest(
+        (alone,) = train_forests(
             view.of(X, 1), Y, None, replace(SETTINGS, seed=5 + number, trees=1), ALONE
-        )
+        ).rankers
         np.testing.assert_array_equal(ranker.tree.label_of, alone.tree.label_of)
         found = ranker.predict(X, 12, 1, 100).toarray()
         expected = alone.predict(view.of(X, 1), 12, 1, 100).toarray()

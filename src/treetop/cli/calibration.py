@@ -37,6 +37,6 @@ def calibrate_model(options: CalibrateOptions, console: Console | None = None) -
     assert thresholds is not None
     share = thresholds.for_precision(0.95).share
     console.message(
-        f"{target}: calibrated on {len(split):,} documents; at 95 % precision {share:.0%} of the "
+        f"{target}: calibrated on {len(split):,} documents; at 95% precision {share:.0%} of the "
         "labels can be assigned automatically"
     )

@@ -9,8 +9,7 @@ import typer
 
 from treetop.cli.completion import one_of
 from treetop.cli.console import Console
-from treetop.cli.options import MODEL_HELP
-from treetop.cli.usage import JsonOption, command
+from treetop.cli.usage import MODEL_HELP, JsonOption, command
 
 ModelArgument = Annotated[Path, typer.Argument(help=MODEL_HELP, metavar="MODEL")]
 TestData = Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 import treetop
 from treetop.cli.console import Console
 from treetop.cli.evaluate import check_metrics, judge
-from treetop.cli.options import CompareOptions
+from treetop.cli.model_options import CompareOptions
 from treetop.cli.paths import check_data, check_model, read_data
 from treetop.evaluation.comparing import comparison_of
 

@@ -9,7 +9,7 @@ import typer
 
 from treetop.cli.completion import complete_dataset
 from treetop.cli.console import Console
-from treetop.cli.options import ConvertOptions, InspectOptions, SplitOptions
+from treetop.cli.data_options import ConvertOptions, InspectOptions, SplitOptions
 from treetop.cli.typer_options import options_from
 from treetop.cli.usage import HelpGroup, JsonOption, command
 

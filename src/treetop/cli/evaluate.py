@@ -15,7 +15,7 @@ from treetop import metrics
 from treetop.base import FittedMixin
 from treetop.cli.console import Console
 from treetop.cli.documents import documents_for, split_name
-from treetop.cli.options import EvaluateOptions
+from treetop.cli.model_options import EvaluateOptions
 from treetop.cli.paths import check_model_and_data, check_split_has_labels, read_data
 from treetop.data import Dataset, Split
 from treetop.errors import TreetopError
@@ -67,15 +67,14 @@ def evaluate_model(options: EvaluateOptions, console: Console | None = None) -> 
             also=options.also,
         )
     result = judged.result
-    intervals = {"intervals": {key: list(pair) for key, pair in result.intervals().items()}}
+    record = result.with_intervals() if options.keep or options.json else {}
     if options.keep:
         where = f"{options.data.name}, {judged.name}: {len(judged.split):,} documents."
         if judged.seen:
             where += f" {judged.seen:.0%} of them were trained on."
-        measured = {"measured_on": where, **result, **intervals}
-        store.keep_measures(options.model, measured, card)
+        store.keep_measures(options.model, {"measured_on": where, **record}, card)
     if options.json:
-        console.json({**result, **intervals})
+        console.json(record)
     else:
         print(result)
 

@@ -41,4 +41,4 @@ def held_out_metrics(
         f"{len(held):,} documents that were held out, by a model that was trained on the other "
         f"{len(rest):,}; this one was trained on all."
     )
-    return {"measured_on": where, **result}
+    return {"measured_on": where, **result.with_intervals()}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treetop.cli.console import Console
-from treetop.cli.options import ConvertOptions, InspectOptions
+from treetop.cli.data_options import ConvertOptions, InspectOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.cli.screen import print_table
 from treetop.data import Dataset, Split, pecos

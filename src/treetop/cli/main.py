@@ -16,17 +16,14 @@ from treetop.cli.completion import complete_setting_name
 from treetop.cli.console import Console, versions
 from treetop.cli.data import data_app
 from treetop.cli.mistakes import print_error
-from treetop.cli.options import (
-    CalibrateOptions,
+from treetop.cli.model_options import (
     CompareOptions,
-    DemoOptions,
     EvaluateOptions,
     ExplainOptions,
     PredictOptions,
     ReportOptions,
-    TrainOptions,
-    TuneOptions,
 )
+from treetop.cli.options import CalibrateOptions, DemoOptions, TrainOptions, TuneOptions
 from treetop.cli.running import run_app
 from treetop.cli.typer_options import options_from
 from treetop.cli.usage import CONTEXT, HelpGroup, JsonOption, Quiet, Verbose, command, with_verbosity

@@ -34,7 +34,7 @@ def model_kind(options: TrainOptions) -> str:
 
 
 def model_settings(options: TrainOptions, kind: str) -> Settings:
-    """The settings of the quality, changed by the preset, by ``--encoder`` and then by ``--set``."""
+    """The settings of the quality, changed by the preset, by options and then by ``--set``."""
     chosen = {}
     if options.quality is not None and options.time is None:
         chosen = quality_settings(options.quality, kind)
@@ -44,6 +44,8 @@ def model_settings(options: TrainOptions, kind: str) -> Settings:
         if kind != TRANSFORMER:
             raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")
         chosen["encoder"] = options.encoder
+    if options.optimize is not None:
+        chosen["optimize"] = options.optimize
     return {**chosen, **parse_assignments(options.assignments)}
 
 

@@ -13,7 +13,7 @@ import treetop
 from treetop.cli import predicted
 from treetop.cli.console import Console
 from treetop.cli.documents import STDIN, Incoming, note_terminal, read_incoming
-from treetop.cli.options import PredictOptions
+from treetop.cli.model_options import PredictOptions
 from treetop.cli.paths import check_model, check_readable
 from treetop.cli.predicted import PROBABILITY, SCORE
 from treetop.data.compression import compressed, is_compressed

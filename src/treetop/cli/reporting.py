@@ -10,7 +10,7 @@ import treetop
 from treetop.base import FittedMixin
 from treetop.cli.console import Console
 from treetop.cli.evaluate import Judged, check_metrics, judge, predict_in_chunks
-from treetop.cli.options import ReportOptions
+from treetop.cli.model_options import ReportOptions
 from treetop.cli.paths import check_data, check_model, is_model, read_data
 from treetop.errors import TreetopError
 from treetop.evaluation.result import Evaluation

@@ -42,16 +42,16 @@ def discard_unstarted(runs: list[Path]) -> None:
 def run_options(
     options: TrainOptions, kind: str, dataset: Dataset, number: int, held_out: bool = False
 ) -> Settings:
-    """Arguments of `fit` besides the data; only `XRTransformer` takes a run and a validation split."""
-    runtime = Runtime(processes=options.processes, cluster=options.cluster)
-    if kind != TRANSFORMER:
-        return {"runtime": runtime}
-    arguments: Settings = {
-        "run": run_folder(options.output, number, held_out),
-        "resume": options.resume,
-        "overwrite": options.overwrite,
-        "runtime": runtime,
-    }
+    """Arguments of `fit` besides the data; only `XRTransformer` takes a run."""
+    arguments: Settings = {"runtime": Runtime(processes=options.processes, cluster=options.cluster)}
+    if kind == TRANSFORMER:
+        arguments |= {
+            "run": run_folder(options.output, number, held_out),
+            "resume": options.resume,
+            "overwrite": options.overwrite,
+        }
+    elif dataset.split("train").texts is None or dataset.split("train").X is not None:
+        return arguments  # precomputed features: there is nothing to choose
     split = dataset.splits.get(options.validation)
     if split is not None and split.texts is not None and split.has_labels:
         arguments["validation"] = (split.documents, split.given_labels)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 
 from treetop.cli.console import Console
-from treetop.cli.options import SplitOptions
+from treetop.cli.data_options import SplitOptions
 from treetop.cli.paths import check_data, read_data
 from treetop.data import Split
 from treetop.data.dividing import write_divided

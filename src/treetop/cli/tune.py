@@ -17,8 +17,9 @@ from treetop.runtime.extras import require
 from treetop.runtime.files import check_path
 from treetop.runtime.progress import duration
 from treetop.settings.notation import parse_time
+from treetop.tuning.choosing import Tuned
 from treetop.tuning.search import complete_trials
-from treetop.tuning.tuning import Tuned, tune
+from treetop.tuning.tuning import tune
 
 SHOWN = 5
 
@@ -86,6 +87,8 @@ def tune_settings(options: TuneOptions, console: Console) -> None:
         raise TreetopError(f"{options.output}: the preset must be called .json")
     check_path(options.output)
     given = parse_assignments(options.assignments)
+    if options.optimize is not None:
+        given = {"optimize": options.optimize, **given}
     if options.encoder is not None:
         if options.model != TRANSFORMER:
             raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")

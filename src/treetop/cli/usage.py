@@ -30,6 +30,8 @@ Verbose = Annotated[
 Quiet = Annotated[
     bool, typer.Option("-q", "--quiet", help="Print only results and errors: no progress, no notes.")
 ]
+DATA_HELP = "File or folder in any supported format (see `treetop data formats`)."
+MODEL_HELP = "Model folder, as written by `treetop train`."
 JSON_HELP = "Print one JSON document instead of text."
 JsonOption = Annotated[bool, typer.Option("--json", help=JSON_HELP)]
 

@@ -6,6 +6,7 @@ A vocabulary in the same folder (one ``<uri> ⇥ label`` per line) names the lab
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from treetop.data.compression import open_bytes
@@ -15,6 +16,7 @@ from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.options import ReadOptions
 from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
+from treetop.runtime.texts import TextCollector
 
 NAME = "annif"
 ABOUT = "Annif: TSV with text and <uri> <uri>, or a folder with a .txt and a .tsv or .key per document"
@@ -90,7 +92,7 @@ def read_vocabulary(folder: Path) -> dict[str, str]:
 
 def read_short(path: Path, names: dict[str, str]) -> Split:
     """Read texts and labels of one file."""
-    texts, labels = [], []
+    texts, labels = TextCollector(), list[list[str]]()
     for number, line in enumerate(lines_of(path), start=1):
         text, tab, uris = line.partition("\t")
         if not tab:
@@ -100,13 +102,14 @@ def read_short(path: Path, names: dict[str, str]) -> Split:
                 f"{path}:{number}: subjects must be URIs in angle brackets: {uris[:60]!r}"
             )
         texts.append(text)
-        labels.append([names.get(uri, uri) for uri in dict.fromkeys(URIS.findall(uris))])
-    return Split(texts, labels)
+        own = map(sys.intern, dict.fromkeys(URIS.findall(uris)))
+        labels.append([names.get(uri, uri) for uri in own])
+    return Split(texts.collected(), labels)
 
 
 def read_full(folder: Path, names: dict[str, str], options: ReadOptions) -> Split:
     """Read texts and subjects of a folder, in the order of file names, which may be kept."""
-    texts, labels = [], []
+    texts, labels = TextCollector(), list[list[str]]()
     kept: list[dict[str, object]] | None = [] if options.keep_columns else None
     for path in sorted(folder.glob("*.txt")):
         subjects = subject_file(path)
@@ -116,7 +119,7 @@ def read_full(folder: Path, names: dict[str, str], options: ReadOptions) -> Spli
         if kept is not None:
             kept.append({"file": path.name})
         labels.append(read_subjects(subjects, names))
-    return Split(texts, labels, records=kept)
+    return Split(texts.collected(), labels, records=kept)
 
 
 def read_text(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -44,7 +45,8 @@ class CellReader:
         else:
             parts = [item if isinstance(item, str) else self.name_of(item) for item in items_of(cell)]
             self.padded += sum(bool(part.strip()) and part != part.strip() for part in parts)
-        return list(dict.fromkeys(name for part in parts if (name := part.strip())))
+        names = dict.fromkeys(name for part in parts if (name := part.strip()))
+        return list(map(sys.intern, names))  # a label of many documents is in memory once
 
     def divide(self, text: str) -> list[str]:
         """Divide a string at the separator."""

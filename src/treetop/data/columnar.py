@@ -14,6 +14,7 @@ from treetop.data.holding import texts_of
 from treetop.data.options import ReadOptions
 from treetop.errors import TreetopError
 from treetop.runtime.extras import require
+from treetop.runtime.texts import TextCollector
 
 NAME = "parquet"
 USES = ("text_column", "labels_column", "label_separator")
@@ -71,7 +72,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
 
 def read_record_batches(files: list[Path], options: ReadOptions, notes: list[str]) -> Table:
     """Read texts and labels of the files of a split, batch by batch; `notes` are added to."""
-    texts: list[str] = []
+    texts = TextCollector()
     cells: list[object] = []
     records: list[dict[str, Any]] = []
     text: tuple[str, ...] = ()
@@ -81,17 +82,18 @@ def read_record_batches(files: list[Path], options: ReadOptions, notes: list[str
             text, labels = choose_columns(file, names, options)
             notes += unread_columns(names, text, labels, options)
             columns = [batch.column(name).to_pylist() for name in text]
-            texts += joined_texts(file, columns, text, len(texts) + 1)
+            for own in joined_texts(file, columns, text, len(texts) + 1):
+                texts.append(own)
             if labels is not None:
                 cells += with_class_names(batch.schema, labels, batch.column(labels).to_pylist())
             if options.keep_columns:
                 records += batch.to_pylist()
-    if not texts:
+    if not len(texts):
         raise TreetopError(f"{files[0] if files else 'the folder'}: no records: add at least one")
     kept = records if options.keep_columns else None
     if len(cells) < len(texts):  # not every file has labels
-        return Table(texts, None, text, None, records=kept)
-    return Table(texts, cells, text, labels, records=kept)
+        return Table(texts.collected(), None, text, None, records=kept)
+    return Table(texts.collected(), cells, text, labels, records=kept)
 
 
 def batches_of(file: Path) -> Iterator[tuple[list[str], Any]]:

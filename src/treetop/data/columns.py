@@ -41,7 +41,7 @@ class Table(NamedTuple):
     they are to be kept.
     """
 
-    texts: list[str]
+    texts: Sequence[str]
     cells: list[object] | None
     text_columns: tuple[str, ...]
     labels_column: str | None

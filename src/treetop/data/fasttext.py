@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 from treetop.data.dataset import Dataset, Split
@@ -12,6 +13,7 @@ from treetop.data.holding import check_characters, labels_of, lines_of_text
 from treetop.data.options import ReadOptions
 from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
+from treetop.runtime.texts import TextCollector
 
 NAME = "fasttext"
 USES = ("encoding",)
@@ -50,7 +52,7 @@ def read(path: Path, options: ReadOptions) -> Dataset:
 
 def read_labelled_lines(path: Path, required: bool, encoding: str) -> Split:
     """Read texts and labels of one file; a file without any label is an error if `required`."""
-    texts, labels = [], []
+    texts, labels = TextCollector(), list[list[str]]()
     for number, line in enumerate(lines_of(path, encoding), start=1):
         words, text = [], line
         while text.startswith(PREFIX):
@@ -60,14 +62,14 @@ def read_labelled_lines(path: Path, required: bool, encoding: str) -> Split:
             words.append(word.removeprefix(PREFIX))
             text = rest[0] if rest else ""
         texts.append(text)
-        labels.append(list(dict.fromkeys(words)))
-    if not texts:
+        labels.append(list(dict.fromkeys(map(sys.intern, words))))
+    if not len(texts):
         raise TreetopError(f"{path}: empty file: add at least one document")
     if not any(labels):
         if required:
             raise TreetopError(f"{path}:1: no line begins with {PREFIX}")
-        return Split(texts, None)
-    return Split(texts, labels)
+        return Split(texts.collected(), None)
+    return Split(texts.collected(), labels)
 
 
 def write(dataset: Dataset, folder: Path) -> None:

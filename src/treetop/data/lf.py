@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from treetop.data.records import Record, json_records
 from treetop.data.sizes import LARGEST, check_columns
 from treetop.data.xmlrepo_split import SHORT, read_filter, write_filter
 from treetop.errors import TreetopError
+from treetop.runtime.texts import TextCollector
 
 NAME = "lf"
 KEPT = ("uid", "title")  # what tells documents apart
@@ -78,23 +80,23 @@ def text_of(path: Path | None, number: int, record: Record) -> str:
 
 def read_records(path: Path, labels: int | None, options: ReadOptions) -> Split:
     """Read one split, with relevances if it has them."""
-    texts, ids, values, ends = [], [], [], [0]
+    texts, ids, values, ends = TextCollector(), array("q"), array("f"), array("q", [0])
     kept: list[Record] | None = [] if options.keep_columns else None
     for number, record in json_records(path):
         texts.append(text_of(path, number, record))
         if kept is not None:
             kept.append({key: record[key] for key in KEPT if key in record})
         columns, relevance = targets(path, number, record, labels)
-        ids += columns
-        values += relevance
+        ids.extend(columns)
+        values.extend(relevance)
         ends.append(len(ids))
-    if not texts:
+    if not len(texts):
         raise TreetopError(f"{path}: no records: add at least one")
     width = labels if labels is not None else max(ids, default=-1) + 1
     check_columns(path, width if labels is None else 0, len(ids) + len(texts), "labels")
-    cells = (np.array(values, np.float32), np.array(ids, np.int64), np.array(ends))
+    cells = (np.array(values), np.array(ids), np.array(ends))
     Y = clean_labels(sp.csr_matrix(cells, shape=(len(texts), width)))
-    return Split(texts, None, None, Y, records=kept)
+    return Split(texts.collected(), None, None, Y, records=kept)
 
 
 def targets(

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 from treetop.data.columns import (
@@ -23,9 +24,17 @@ from treetop.data.encodings import UTF8
 from treetop.data.files import encoding_of, plain_name, split_files, write_lines
 from treetop.data.holding import texts_of
 from treetop.data.options import ReadOptions
-from treetop.data.records import Numbered, csv_records, delimiter_of, excel_records, json_records
+from treetop.data.records import (
+    Numbered,
+    Record,
+    csv_records,
+    delimiter_of,
+    excel_records,
+    json_records,
+)
 from treetop.errors import TreetopError
 from treetop.labels.separators import SEPARATORS, label_reading
+from treetop.runtime.texts import TextCollector, stay_in_memory
 
 NAME = "table"
 ABOUT = "CSV, TSV, JSONL, a JSON array or Excel, with a column of texts and a column of labels"
@@ -61,19 +70,47 @@ def read(path: Path, options: ReadOptions) -> Dataset:
 def read_table(path: Path, options: ReadOptions, warnings: list[str]) -> Table:
     """Read the texts and the cells of labels of one file; `warnings` are added to."""
     delimiter, encoding, numbered = opened_table(path, options, warnings)
-    records = list(numbered)
-    if not records:
-        raise TreetopError(f"{path}: no records: add at least one")
-    names = list(dict.fromkeys(name for _, record in records for name in record))
+    names, records = read_ahead(path, numbered)
+    if records is None:
+        records = opened_table(path, options, [])[2]
     text, labels = choose_columns(path, names, options)
-    texts = [text_of_record(path, number, record, text, is_excel(path)) for number, record in records]
-    cells = None if labels is None else [record.get(labels) for _, record in records]
-    if labels is not None and (count := sum(labels not in record for _, record in records)):
-        warnings.append(f"{path}: {count:,} records have no {labels!r}: they are read without labels")
-    kept = [record for _, record in records] if options.keep_columns else None
+    texts, cells, unlabelled = TextCollector(), list[object](), 0
+    kept: list[Record] | None = [] if options.keep_columns else None
+    for number, record in records:
+        texts.append(text_of_record(path, number, record, text, is_excel(path)))
+        if labels is not None:
+            cells.append(record.get(labels))
+            unlabelled += labels not in record
+        if kept is not None:
+            kept.append(record)
+    if unlabelled:
+        warnings.append(
+            f"{path}: {unlabelled:,} records have no {labels!r}: they are read without labels"
+        )
     encoding = None if encoding == UTF8 else encoding
     warnings += unread_columns(names, text, labels, options)
-    return Table(texts, cells, text, labels, delimiter, encoding, kept)
+    own = None if labels is None else cells
+    return Table(texts.collected(), own, text, labels, delimiter, encoding, kept)
+
+
+def read_ahead(path: Path, records: Numbered) -> tuple[list[str], Iterable[tuple[int, Record]] | None]:
+    """The names of all columns, and all records, or None if they are too many to be in memory.
+
+    All records of a CSV file have the columns of the first one, so they are not read ahead.
+    """
+    if (first := next(records, None)) is None:
+        raise TreetopError(f"{path}: no records: add at least one")
+    if not is_json(path) and not is_excel(path):
+        return list(first[1]), chain([first], records)
+    names, held, characters = dict[str, None](), list[tuple[int, Record]](), 0
+    for number, record in chain([first], records):
+        names.update(dict.fromkeys(record))
+        characters += sum(len(value) for value in record.values() if isinstance(value, str))
+        if stay_in_memory(characters):
+            held.append((number, record))
+        else:
+            held.clear()
+    return list(names), held or None
 
 
 def opened_table(

@@ -88,6 +88,7 @@ class XRLinear(Learner):
         feature_names: Sequence[object] | None = None,
         label_names: Sequence[object] | None = None,
         sample_weight: Any = None,
+        validation: tuple[Any, ...] | None = None,
         tree: Tree | None = None,
         verbose: bool | int | None = None,
         report: Reporter | None = None,
@@ -115,6 +116,9 @@ class XRLinear(Learner):
             ``tolerance=1e-6`` and enough ``passes``), and one of weight 0 is left out. Only the text
             features, n-grams and their weights, are learned from every document once: ``min_df`` counts
             documents, and weights that sum to 1 must not make all words rare.
+        validation : (texts, labels), optional
+            Held-out documents, on which the competition compares features; without them, it holds out
+            a part of the training documents.
         tree : Tree, optional
             A label tree to use instead of those that would be built: see `treetop.labels.tree`.
         verbose : bool or int, optional
@@ -156,8 +160,9 @@ class XRLinear(Learner):
             auto.check_levels(asked, len(classes))
             warm_up(common_kernels(), place.threads, place.reporter)
             documents = with_features(X, features)
+            held = training.validation_texts(validation, documents, classes)
             names = training.read_feature_names(feature_names, documents)
-            model = self._learn(documents, Y, classes, weights, tree, asked, place)
+            model = self._learn(documents, held, Y, classes, weights, tree, asked, place)
             self.model_ = replace(model, feature_names=names)
             training.report_peak(place)
         return self
@@ -165,6 +170,7 @@ class XRLinear(Learner):
     def _learn(
         self,
         X: Any,
+        validation: training.HeldTexts,
         Y: sp.csr_matrix,
         classes: np.ndarray,
         weights: np.ndarray | None,
@@ -184,12 +190,12 @@ class XRLinear(Learner):
                 X = list(X)
                 training.check_count(len(X), Y)
                 X, Y, weights = training.selected(rows, X, Y, weights)
-            settings, X, line = training.decided_on_texts(settings, X, Y, weights, place)
+            settings, X, line = training.decided_on_texts(settings, X, Y, weights, place, validation)
             place.reporter.step("text features")
             X = watched = Watched(X)
             if settings.keep_documents:
                 X = texts = list(X)
-            if settings.calibrate:
+            if settings.calibration:
                 X = kept = training.KeptTexts(watched, X)
             words, rows_of_texts = training.fit_text_features(
                 settings.analysers(), X, place, watched.texts

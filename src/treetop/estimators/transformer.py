@@ -235,7 +235,7 @@ class XRTransformer(Learner):
             hashes=hashes,
             history=steps.history,
         )
-        if settings.calibrate and data.held_texts:
+        if settings.calibration and data.held_texts:
             return training.with_confidence_on(model, data, steps.runtime)
         if settings.fine_tune and marks is not None:
             steps.runtime.reporter.note(APPROXIMATE)

@@ -106,6 +106,10 @@ class Evaluation(dict[str, Any]):
         }
         return Intervals(intervals, values, confidence)
 
+    def with_intervals(self) -> dict[str, Any]:
+        """Return all values and, under ``intervals``, those of the main metrics, for a file."""
+        return {**self, "intervals": {key: list(pair) for key, pair in self.intervals().items()}}
+
     def with_documents(self, documents: Any, model: ExplainsLabels) -> Evaluation:
         """Return the same result, which knows the documents and the model it was computed from."""
         result = Evaluation(self)
@@ -234,6 +238,14 @@ def main_metrics(result: Mapping[str, Any]) -> list[str]:
 def figures(result: Mapping[str, Any]) -> dict[str, str]:
     """Format the metrics of a result of `evaluate`: ``{"P@1": "53.10", …}``."""
     return {key: shown(key, result[key]) for key in result if "@" in key or ">=" in key}
+
+
+def interval_texts(result: Mapping[str, Any]) -> dict[str, str]:
+    """Format the intervals that were saved with a result: ``{"P@1": "52.01 to 54.20", …}``."""
+    return {
+        key: f"{shown(key, low)} to {shown(key, high)}"
+        for key, (low, high) in result.get("intervals", {}).items()
+    }
 
 
 def compared(result: Mapping[str, Any]) -> dict[str, str]:

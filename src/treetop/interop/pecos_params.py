@@ -38,7 +38,7 @@ FIXED: dict[str, Any] = {
     "trees": 1,
     "flat_labels": 0,
     "competition": False,
-    "calibrate": False,
+    "calibration": False,
 }
 FIXED_TRANSFORMER: dict[str, Any] = {
     "words": True,

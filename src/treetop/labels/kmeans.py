@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,16 @@ class Part(NamedTuple):
     first: int
 
 
+class Zeros(threading.local):
+    """Zeros for all columns, allocated once per thread, and anew where they are sent."""
+
+    def __init__(self, columns: int) -> None:
+        self.array = np.zeros(columns, np.float32)
+
+    def __reduce__(self) -> tuple[type[Zeros], tuple[int]]:
+        return Zeros, (self.array.size,)
+
+
 def even_edges(count: int, parts: int) -> np.ndarray:
     """Return the edges of `parts` contiguous ranges whose sizes differ by at most one."""
     return np.arange(parts + 1) * count // parts
@@ -48,7 +59,7 @@ def balanced_clusters(
         for group, (members, count) in enumerate(zip(groups, parts, strict=True))
     ]
     clusters: list[dict[int, np.ndarray]] = [{} for _ in groups]
-    step = 0
+    step, zeros = 0, Zeros(sum(Z.widths))
     while pending:
         for part in pending:
             if part.edges.size == 2:
@@ -63,10 +74,16 @@ def balanced_clusters(
             left_size = int(edges[middle] - edges[0])
             if 0 < left_size < members.size:
                 seeds = np.random.SeedSequence([kmeans.seed, step, group, first])
-                seed, scratch = int(seeds.generate_state(1)[0]), np.zeros(sum(Z.widths), np.float32)
-                bisection.bisect(
-                    *Z.arrays, members, Z.widths[0], left_size, kmeans.passes, seed, scratch, cancel
-                )  # reorders `members` in place
+                bisection.bisect(  # reorders `members` in place
+                    *Z.arrays,
+                    members,
+                    Z.widths[0],
+                    left_size,
+                    kmeans.passes,
+                    int(seeds.generate_state(1)[0]),
+                    zeros.array,  # as the kernel leaves them
+                    cancel,
+                )
             return [
                 Part(members[:left_size], edges[: middle + 1], group, first),
                 Part(members[left_size:], edges[middle:], group, first + middle),

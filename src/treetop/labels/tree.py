@@ -95,6 +95,9 @@ class Tree:
     def __str__(self) -> str:
         return "-".join(map(str, self.sizes))
 
+    def __repr__(self) -> str:
+        return f"<Tree: {self}>"
+
 
 def flat(labels: int) -> Tree:
     """Return a tree without clusters: every label is a child of the root (one-versus-all)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treetop import metrics
+from treetop.evaluation.result import interval_texts
 
 METADATA = """---
 library_name: treetop
@@ -104,11 +105,11 @@ def scores_text(facts: dict[str, Any]) -> str:
     share, least = (thresholds[f"{name} at precision 0.95"] for name in ("share", "threshold"))
     return (
         "Scores rank labels; `predict_proba` gives\nprobabilities, calibrated on held-out training "
-        f"documents. At 95 % precision, {share:.0%} of the labels\ncan be assigned automatically "
+        f"documents. At 95% precision, {share:.0%} of the labels\ncan be assigned automatically "
         f"(`precision=0.95`: those with a probability of at least {least:.2f})."
         if share
         else "Scores rank labels; `predict_proba` gives\nprobabilities, calibrated on held-out "
-        "training documents. No label reaches 95 % precision."
+        "training documents. No label reaches 95% precision."
     )
 
 
@@ -118,8 +119,12 @@ def metrics_section(facts: dict[str, Any]) -> str:
     if not figures:
         return ""
     where = facts["metrics"].get("measured_on", "")
-    text = f"\n## Metrics, in percent\n\n{where}\n\n| metric | value |\n| --- | --- |\n"
-    text += "".join(f"| {name} | {figure} |\n" for name, figure in figures.items())
+    intervals = interval_texts(facts["metrics"])
+    text = f"\n## Metrics, in percent\n\n{where}\n\n"
+    text += f"| metric | value |{' 95% interval |' if intervals else ''}\n"
+    text += f"| --- | --- |{' --- |' if intervals else ''}\n"
+    for name, figure in figures.items():
+        text += f"| {name} | {figure} |" + (f" {intervals.get(name, '')} |" if intervals else "") + "\n"
     buckets = facts["metrics"].get("by_frequency")
     if not buckets:
         return text

@@ -23,8 +23,9 @@ from treetop.runtime import parallel
 from treetop.runtime.failpoints import failpoint
 from treetop.runtime.spool import ArrayFile, NewArray, damaged
 
-# Bytes of rows and cells that a thread arranges at a time.
-PART = 64 << 20
+# Bytes of rows and cells that a thread arranges at a time; more if there would be too many parts, as
+# each of them reads a piece of every chunk.
+PART, MOST_PARTS = 64 << 20, 64
 # Arrays of weights up to this many bytes are in memory, in huge pages, which search reads faster than
 # those of a file.
 IN_MEMORY = 256 << 20
@@ -171,9 +172,9 @@ def chunk_checksum(*arrays: np.ndarray) -> int:
 
 
 def part_edges(starts: np.ndarray, threads: int) -> np.ndarray:
-    """Divide the features into ranges of at most about `PART` bytes: their edges, int64."""
+    """Divide the features into ranges of about `PART` bytes: their edges, int64."""
     sizes = starts @ np.array([ROW, CELL])
-    parts = max(threads, -(-int(sizes[-1]) // PART))
+    parts = max(threads, min(-(-int(sizes[-1]) // PART), MOST_PARTS))
     inner = np.searchsorted(sizes, np.linspace(0, sizes[-1], parts + 1)[1:-1])
     return np.unique(np.concatenate([[0], inner, [len(starts) - 1]]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -46,7 +47,8 @@ class NotesReporter(Reporter):
 class LineReporter(NotesReporter):
     """Write one line per finished stage to standard error: its name and its duration.
 
-    A stage that runs longer than `INTERIM_SECONDS` also writes how far it is.
+    A stage that runs longer than `INTERIM_SECONDS` also writes how far it is, or, if that is not known,
+    how long it has taken so far.
     """
 
     def __init__(self) -> None:
@@ -55,12 +57,14 @@ class LineReporter(NotesReporter):
         self._done = 0
         self._started = self._written = 0.0
         self._figures = ""
+        self._timer: threading.Timer | None = None
 
     def step(self, name: str, total: int | None = None) -> Callable[[], object]:
         """Start a stage and write the line of the previous one."""
         self.close()
         self._name, self._total, self._done, self._figures = name, total, 0, ""
         self._started = self._written = time.perf_counter()
+        self._remind_later()
         return self._advance
 
     def figures(self, text: str) -> None:
@@ -71,11 +75,26 @@ class LineReporter(NotesReporter):
         """Write the line of the last stage."""
         if self._name:
             self._write(duration(time.perf_counter() - self._started))
-            self._name = ""
+        self.abort()
 
     def abort(self) -> None:
         """Write nothing about the unfinished stage."""
         self._name = ""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _remind_later(self) -> None:
+        self._timer = threading.Timer(INTERIM_SECONDS, self._remind, (self._started,))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _remind(self, started: float) -> None:
+        """Write how long a stage has taken, unless its parts tell how far it is."""
+        if not self._name or self._started != started:
+            return
+        if not self._total or self._done >= self._total:
+            self._write(f"{duration(time.perf_counter() - started)} so far")
+        self._remind_later()
 
     def _advance(self) -> None:
         self._done += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -48,6 +49,7 @@ class ArrayFile:
     def __init__(self) -> None:
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY, prefix="treetop-")  # noqa: SIM115
         self._lock, self._size = threading.Lock(), 0
+        self._descriptor: int | None = None  # of the file as soon as it is on disk
 
     def append(self, array: np.ndarray) -> int:
         """Write an array; returns its offset in bytes."""
@@ -57,11 +59,20 @@ class ArrayFile:
             self._file.seek(offset)
             self._file.write(content)
             self._size += len(content)
+            if self._size > IN_MEMORY and hasattr(os, "preadv"):  # not on Windows
+                self._file.flush()
+                self._descriptor = self._file.fileno()
         return offset
 
     def read(self, offset: int, count: int, dtype: Any) -> np.ndarray:
         """Read so many values of a type from an offset on."""
         values = np.empty(count, dtype)
+        if self._descriptor is not None:  # no thread waits for another
+            with temporary_space():
+                size = os.preadv(self._descriptor, [values.reshape(-1).view(np.uint8).data], offset)
+            if size < values.nbytes:
+                raise damaged()
+            return values
         with self._lock, temporary_space():
             self._file.seek(offset)
             content = self._file.read(values.nbytes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 from typing import overload
 
 import numpy as np
@@ -21,17 +20,17 @@ class StoredTexts(Sequence[str]):
     """Texts in a temporary file, of which only those in use are in memory."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._file = ArrayFile()
-        sizes, piece = array("q"), bytearray()
+        writer = TextWriter()
         for text in texts:
-            content = text.encode("utf-8", "surrogatepass")
-            sizes.append(len(content))
-            piece += content
-            if len(piece) >= PIECE:
-                self._file.append(np.frombuffer(bytes(piece), np.uint8))
-                piece.clear()
-        self._file.append(np.frombuffer(bytes(piece), np.uint8))
-        self._ends = np.append(0, np.cumsum(np.frombuffer(sizes, np.int64), dtype=np.int64))
+            writer.append(text)
+        self._file, self._ends = writer.finished()
+
+    @classmethod
+    def written_by(cls, writer: TextWriter) -> StoredTexts:
+        """The texts of a writer, which writes no more."""
+        stored = cls(())
+        stored._file, stored._ends = writer.finished()
+        return stored
 
     def __len__(self) -> int:
         return self._ends.size - 1
@@ -65,15 +64,72 @@ class StoredTexts(Sequence[str]):
         ]
 
 
-def kept_texts(texts: Iterable[str], most: int = CHARACTERS_IN_MEMORY) -> Sequence[str]:
+class TextWriter:
+    """Writes texts to a temporary file, one by one."""
+
+    def __init__(self) -> None:
+        self._file, self._sizes, self._piece = ArrayFile(), array("q"), bytearray()
+
+    def __len__(self) -> int:
+        return len(self._sizes)
+
+    def append(self, text: str) -> None:
+        """Add a text."""
+        content = text.encode("utf-8", "surrogatepass")
+        self._sizes.append(len(content))
+        self._piece += content
+        if len(self._piece) >= PIECE:
+            self._write()
+
+    def finished(self) -> tuple[ArrayFile, np.ndarray]:
+        """The file, and where each text ends in it: int64, with a 0 before the first."""
+        self._write()
+        return self._file, np.append(0, np.cumsum(np.frombuffer(self._sizes, np.int64), dtype=np.int64))
+
+    def _write(self) -> None:
+        self._file.append(np.frombuffer(bytes(self._piece), np.uint8))
+        self._piece.clear()
+
+
+def stay_in_memory(characters: int, most: int | None = None) -> bool:
+    """Whether texts of so many characters stay in memory; `most` replaces the usual limit."""
+    return characters <= (CHARACTERS_IN_MEMORY if most is None else most)
+
+
+class TextCollector:
+    """Collects texts in a list; as soon as they have more than `most` characters, on disk."""
+
+    def __init__(self, most: int | None = None) -> None:
+        self._most = most
+        self._texts, self._characters = list[str](), 0
+        self._writer: TextWriter | None = None
+
+    def __len__(self) -> int:
+        return len(self._texts if self._writer is None else self._writer)
+
+    def append(self, text: str) -> None:
+        """Add a text."""
+        if self._writer is not None:
+            self._writer.append(text)
+            return
+        self._texts.append(text)
+        self._characters += len(text)
+        if not stay_in_memory(self._characters, self._most):
+            self._writer = TextWriter()
+            for earlier in drained(self._texts):
+                self._writer.append(earlier)
+
+    def collected(self) -> Sequence[str]:
+        """All texts."""
+        return self._texts if self._writer is None else StoredTexts.written_by(self._writer)
+
+
+def kept_texts(texts: Iterable[str], most: int | None = None) -> Sequence[str]:
     """A list of texts; if they have more than `most` characters, they are stored on disk."""
-    first, size, stream = list[str](), 0, iter(texts)
-    for text in stream:
-        first.append(text)
-        size += len(text)
-        if size > most:
-            return StoredTexts(chain(drained(first), stream))
-    return first
+    collector = TextCollector(most)
+    for text in texts:
+        collector.append(text)
+    return collector.collected()
 
 
 def drained(texts: list[str]) -> Iterator[str]:

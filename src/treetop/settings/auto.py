@@ -106,7 +106,7 @@ def for_size(settings: Kind, labels: int) -> Kind:
 
 def with_calibration(settings: Kind, labels: int) -> Kind:
     """Leave calibration out where a second set of rankers would take too much time and memory."""
-    return replace(settings, calibrate=settings.calibrate and labels <= MANY_LABELS)
+    return replace(settings, calibration=settings.calibration and labels <= MANY_LABELS)
 
 
 def is_flat(settings: LinearSettings, labels: int) -> bool:
@@ -128,15 +128,15 @@ def refined_sizes(settings: LinearSettings, labels: int) -> list[int] | None:
 def sizes_by_branching(labels: int, branching: int, leaf: int) -> list[int]:
     """Return K[1] … K[D-1] with at most `leaf` labels per cluster and `branching` children per node.
 
-    With many labels, a first level of two nodes is left out: nearly every document reaches both.
+    A first level of two nodes is left out: nearly every document reaches both, so it takes as long as
+    another level and helps no search.
     """
     sizes: list[int] = []
     nodes = -(-labels // leaf)
     while nodes > 1:
         sizes.insert(0, nodes)
         nodes = -(-nodes // branching) if nodes > branching else 1
-    wasted = labels > MANY_LABELS and len(sizes) > 1 and sizes[0] == 2
-    return sizes[1:] if wasted else sizes
+    return sizes[1:] if len(sizes) > 1 and sizes[0] == 2 else sizes
 
 
 def first_sizes(spec: str, labels: int, largest: int) -> tuple[list[int], int]:

@@ -45,7 +45,7 @@ class LinearKeywords(TypedDict, total=False):
     score_transform: str
     competition: bool
     optimize: str
-    calibrate: bool
+    calibration: bool
     keep_documents: bool
     seed: int
     threads: int | None

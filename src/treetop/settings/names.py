@@ -10,7 +10,9 @@ from typing import Any
 from treetop.errors import TreetopError
 
 # Deprecated name → current name. Model folders, presets and calls may still use the former.
-RENAMED = {"threshold": "prune_below"}
+RENAMED = {"threshold": "prune_below", "calibrate": "calibration"}
+# Another spelling → the name. Both are current.
+SPELLINGS = {"optimise": "optimize"}
 # Setting → its names in scikit-learn, transformers, PECOS, omikuji and fastText.
 FOREIGN = {
     "seed": "random_state random_seed",
@@ -58,11 +60,12 @@ def renamed(values: Mapping[str, Any], stacklevel: int = 2) -> dict[str, Any]:
     """
     current = {}
     for name, value in values.items():
-        new = RENAMED.get(name, name)
-        if new != name:
-            notice = f"{name} is now called {new}"
-            if new in values:
-                raise TreetopError(f"{notice}: give one of them")
+        new = RENAMED.get(name) or SPELLINGS.get(name, name)
+        notice = f"{name} is now called {new}"
+        if new != name and new in values:
+            said = notice if name in RENAMED else f"{name} is another spelling of {new}"
+            raise TreetopError(f"{said}: give one of them")
+        if name in RENAMED:
             warnings.warn(notice, RenamedSettingWarning, stacklevel=stacklevel + 1)
         current[new] = value
     return current

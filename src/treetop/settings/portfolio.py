@@ -15,9 +15,8 @@ BEGINNINGS = {
     SHORT_TEXTS: ("word:1-2+word:1-2@60",),
     LONG_TEXTS: ("word:1-2+word:1-2@300",),
 }
-CHARACTERS = ("char:1-3", "char:4", "word:1+char:4", "word:1-2+char:1-3")
-# These cost most, so they compete only where shorter character n-grams come close to words.
-LONG_CHARACTERS = ("char:3-5", "word:1-2+char:3-5")
+CHARACTERS = ("char:1-3", "char:4")
+MIXED = ("word:1+char:4", "word:1-2+char:1-3")
 
 
 def word_candidates(rule: str) -> tuple[str, ...]:

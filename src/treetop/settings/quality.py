@@ -12,7 +12,7 @@ from treetop.settings.making import PARAMETERS
 MANY_VIEWS = "word:1-2|word:1-2+char:3-5|char:3-5|word:1+char:4|word:1-2+word:1-2@300"
 # From the least to the most work; settings that a kind of model does not have are left out.
 QUALITIES: dict[str, dict[str, Any]] = {
-    "quick": {"trees": 1, "competition": False, "calibrate": False, "fine_tune": False},
+    "quick": {"trees": 1, "competition": False, "calibration": False, "fine_tune": False},
     "balanced": {},
     "best": {"trees": 5, "ngrams": MANY_VIEWS},
 }

@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from treetop.training.deciding import decided_in_run, decided_on_texts
     from treetop.training.documents import (
+        HeldTexts,
         TrainingDocuments,
         counted_rows,
         read_documents,
         selected,
+        validation_texts,
     )
     from treetop.training.failures import with_fallback
     from treetop.training.folds import KeptTexts
-    from treetop.training.forest import train_forest, train_forests
+    from treetop.training.forest import train_forests
     from treetop.training.inputs import (
         check_count,
         check_rows,
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from treetop.training.text_features import fit_text_features
 
 __all__ = [
+    "HeldTexts",
     "KeptTexts",
     "Training",
     "TrainingDocuments",
@@ -52,18 +55,25 @@ __all__ = [
     "read_weights",
     "report_peak",
     "selected",
-    "train_forest",
     "train_forests",
+    "validation_texts",
     "with_confidence",
     "with_confidence_on",
     "with_fallback",
 ]
 _MODULES = {
     "deciding": ("decided_in_run", "decided_on_texts"),
-    "documents": ("TrainingDocuments", "counted_rows", "read_documents", "selected"),
+    "documents": (
+        "HeldTexts",
+        "TrainingDocuments",
+        "counted_rows",
+        "read_documents",
+        "selected",
+        "validation_texts",
+    ),
     "failures": ("with_fallback",),
     "folds": ("KeptTexts",),
-    "forest": ("train_forest", "train_forests"),
+    "forest": ("train_forests",),
     "inputs": ("check_count", "check_rows", "read_feature_names", "read_labels", "read_weights"),
     "learned": ("learned_model",),
     "memory": ("report_peak",),

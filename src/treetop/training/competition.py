@@ -30,8 +30,11 @@ Kind = TypeVar("Kind", bound=LinearSettings)
 METRIC = {"nDCG@5": "nDCG@5", "P@1": "P@1", "PSP@5": "PSP@5", "macro-F1": "macro_f1@5"}
 # With fewer documents, a competition would mostly measure chance.
 FEWEST_DOCUMENTS = 500
-# Character n-grams of five letters compete if shorter ones come this close to the best words.
-CLOSE = 0.01
+# Where words and character n-grams are further apart than this, mixes of both are not tried.
+FAR = 0.02
+# Where only character n-grams compete, which are few candidates, their trials may take so many times
+# the work of all others: with few documents, short n-grams seem better than they are.
+LARGER = 3.0
 # What a choice must gain for each multiple of the work of training on the rules' choice or, if that is
 # more, on the best features alone.
 PRICE = 0.001
@@ -103,24 +106,37 @@ class Contest:
 
     def work(self, views: Sequence[str]) -> float:
         """The work of training on these features: the number of their values."""
+        self.scores(views)
         return sum(self._sizes[ngrams] for ngrams in views)
 
     def best_of(self, listed: Sequence[str]) -> float:
         """The best value of any of these features alone."""
         return max(self.value([ngrams]) for ngrams in listed)
 
-    def winner(self, rule: str, trees: int) -> list[str]:
-        """Choose the features of up to `trees` trees; the `rule` wins ties."""
-        ruled = rule.split("|")[:trees]
-        words, characters = portfolio.word_candidates(rule), portfolio.CHARACTERS
-        listed = [*words, *characters]
-        of_words = [ngrams for ngrams in words if not portfolio.uses_characters(ngrams)]
-        if self.best_of(characters) > self.best_of(of_words) - CLOSE:
-            listed += portfolio.LONG_CHARACTERS
+    def winner(self, listed: Sequence[str], ruled: Sequence[str], trees: int) -> list[str]:
+        """Choose the features of up to `trees` trees; the ruled ones win ties."""
         chosen = self.greedy(listed, ruled, trees)
-        if self.judge.surely_better(self.scores(chosen), self.scores(ruled)):
-            return chosen
-        return ruled
+        return chosen if self.surely_better(chosen, ruled) else list(ruled)
+
+    def surely_better(self, views: Sequence[str], others: Sequence[str]) -> bool:
+        """Whether models of these features are significantly better than those of others."""
+        return self.judge.surely_better(self.scores(views), self.scores(others))
+
+    def lead_of_characters(self) -> float:
+        """The value of the best character n-grams minus that of the best words."""
+        return self.best_of(portfolio.CHARACTERS) - self.best_of(portfolio.WORDS)
+
+    def needs_characters(self, ruled: Sequence[str]) -> bool:
+        """Whether words only do harm, as in scripts without spaces."""
+        characters = portfolio.CHARACTERS
+        return self.lead_of_characters() > FAR and self.surely_better(characters, ruled)
+
+    def candidates(self, rule: str) -> list[str]:
+        """The features that compete: without characters if these are far behind."""
+        words = portfolio.word_candidates(rule)
+        if self.lead_of_characters() > -FAR:
+            return list(dict.fromkeys((*words, *portfolio.CHARACTERS, *portfolio.MIXED)))
+        return [ngrams for ngrams in words if not portfolio.uses_characters(ngrams)]
 
     def greedy(self, listed: Sequence[str], rule: Sequence[str], trees: int) -> list[str]:
         """Choose the features of one tree after the other, as long as it gains more than its price."""
@@ -128,7 +144,7 @@ class Contest:
         unit = max(1.0, self.work(rule), self.work([alone]))
         chosen: list[str] = []
         reached = -np.inf
-        while len(chosen) < trees:
+        while len(chosen) < min(trees, len(listed)):
             worth = {
                 ngrams: self.value([*chosen, ngrams]) - PRICE * self.work([*chosen, ngrams]) / unit
                 for ngrams in listed
@@ -152,17 +168,32 @@ def decided(settings: Kind, documents: SampledFrom, runtime: Runtime) -> tuple[K
         return ruled, ""
     runtime.reporter.step("competition of features")
     costs = auto.with_costs(ruled, documents.Y, documents.weights)
-    sample = sample_of(documents, costs)
-    if sample.held_labels.nnz == 0 or not sample.texts:
+    contest = contest_on(sample_of(documents, costs), documents.Y, costs, runtime.thread_count)
+    if contest is None:
         return ruled, ""
-    threads = runtime.thread_count
-    counts = frequencies(documents.Y)[sample.labels]
-    judge = Judge(sample, METRIC[settings.optimize], counts, documents.Y.shape[0], settings.seed)
-    contest = Contest(judge, FeatureBank(sample, costs, threads), costs, threads)
-    views = contest.winner(ruled.ngrams, settings.trees)
-    line = explained(contest, views, ruled.ngrams.split("|"), settings.optimize)
+    rule = ruled.ngrams.split("|")[: settings.trees]
+    views: Sequence[str]
+    if contest.needs_characters(rule):
+        rule = list(portfolio.CHARACTERS[: settings.trees])
+        larger = sample_of(documents, costs, LARGER)
+        contest = contest_on(larger, documents.Y, costs, runtime.thread_count) or contest
+        views = contest.winner(portfolio.CHARACTERS, rule, settings.trees)
+    else:
+        views = contest.winner(contest.candidates(ruled.ngrams), rule, settings.trees)
+    line = explained(contest, views, rule, settings.optimize)
     runtime.reporter.figures(line)
     return replace(ruled, ngrams="|".join(views)), line
+
+
+def contest_on(
+    sample: TrialSample, Y: sp.csr_matrix, settings: LinearSettings, threads: int
+) -> Contest | None:
+    """Open a contest on a sample of the documents of Y; None if nothing can be judged on it."""
+    if sample.held_labels.nnz == 0 or not sample.texts:
+        return None
+    counts = frequencies(Y)[sample.labels]
+    judge = Judge(sample, METRIC[settings.optimize], counts, Y.shape[0], settings.seed)
+    return Contest(judge, FeatureBank(sample, settings, threads), settings, threads)
 
 
 def enough(documents: SampledFrom) -> bool:

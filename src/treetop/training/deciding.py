@@ -16,12 +16,13 @@ from treetop.settings import auto
 from treetop.settings.parts import RANKER
 from treetop.settings.schema import TransformerSettings
 from treetop.training.competition import Kind, decided
-from treetop.training.documents import TrainingDocuments
+from treetop.training.documents import HeldTexts, TrainingDocuments
 from treetop.training.run import Run, Stage
 from treetop.training.sampling import SampledFrom
 
 # Documents of an iterator, which can be read only once, that a competition may look at.
 MOST_READ = 50_000
+NONE_HELD = HeldTexts()
 # The settings that trials and rules read.
 COMPETITION = Stage(
     "competition",
@@ -55,6 +56,7 @@ def decided_on_texts(
     Y: sp.csr_matrix,
     weights: np.ndarray | None,
     runtime: Runtime,
+    held: HeldTexts = NONE_HELD,
 ) -> tuple[Kind, Iterable[str], str]:
     """Like `decided`; also return all the texts. Of an iterator, only the first ones compete."""
     if settings.ngrams != "auto" or not settings.competition:
@@ -67,7 +69,7 @@ def decided_on_texts(
         first = texts = texts if isinstance(texts, Sequence) else list(texts)
     count = len(first)
     own = None if weights is None else weights[:count]
-    chosen, line = decided(settings, SampledFrom(first, Y[:count], own), runtime)
+    chosen, line = decided(settings, SampledFrom(first, Y[:count], own, *held), runtime)
     return chosen, texts, line
 
 

@@ -5,31 +5,40 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.given import parts_of, with_features
+from treetop.features.given import TextsWithFeatures, is_text, parts_of, with_features
 from treetop.features.hybrid import canonical, sparse_alone
 from treetop.features.words.tokens import check_text
 from treetop.labels.alignment import align
+from treetop.runtime.texts import StoredTexts, kept_texts
 from treetop.settings.schema import TransformerSettings
 from treetop.training.inputs import check_count, read_labels, read_weights
 from treetop.training.run import Run, data_fingerprint
+
+
+class HeldTexts(NamedTuple):
+    """Held-out texts on which features are compared; none if a competition holds out its own."""
+
+    texts: Sequence[str] = ()
+    labels: sp.csr_matrix | None = None  # float32, (texts, labels)
 
 
 @dataclass(frozen=True)
 class TrainingDocuments:
     """Documents to train on, and those held out for validation, if any."""
 
-    texts: list[str]
+    texts: Sequence[str]
     Y: sp.csr_matrix  # float32, (documents, labels)
     classes: np.ndarray  # label names
     weights: np.ndarray | None  # float32, by document; None: all 1
-    held_texts: list[str]
+    held_texts: Sequence[str]
     held_labels: sp.csr_matrix  # float32, (held-out documents, labels)
     features: sp.csr_matrix | None = None  # precomputed, in place of TF-IDF features
     held_features: sp.csr_matrix | None = None  # and of the held-out texts
@@ -41,7 +50,7 @@ class TrainingDocuments:
             yield Run()
             return
         fingerprint = data_fingerprint(
-            [*self.texts, "", *self.held_texts, "", *map(str, self.classes)],
+            chain(self.texts, [""], self.held_texts, [""], map(str, self.classes)),
             self.Y,
             self.held_labels,
             self.weights,
@@ -87,7 +96,7 @@ def read_documents(
 
 def read_validation(
     validation: tuple[Any, ...], classes: np.ndarray, X: sp.csr_matrix | None
-) -> tuple[list[str], sp.csr_matrix, sp.csr_matrix | None]:
+) -> tuple[Sequence[str], sp.csr_matrix, sp.csr_matrix | None]:
     """Texts, labels and precomputed features of validation documents; `X` are those of training."""
     if len(validation) not in (2, 3):
         raise TreetopError("validation: give (texts, labels), or (texts, labels, features)")
@@ -111,11 +120,27 @@ def read_validation(
     return texts, Y, held_X
 
 
+def validation_texts(
+    validation: tuple[Any, ...] | None, documents: Any, classes: np.ndarray
+) -> HeldTexts:
+    """The held-out texts of `XRLinear.fit`, which only help to choose the features of texts."""
+    if validation is None:
+        return HeldTexts()
+    if isinstance(documents, TextsWithFeatures) or not is_text(documents):
+        raise TreetopError(
+            "validation: XRLinear chooses the features of texts on it, but features were given: leave "
+            "it out"
+        )
+    texts, Y, _ = read_validation(validation, classes, None)
+    return HeldTexts(texts, Y)
+
+
 def selected(
-    rows: np.ndarray, texts: list[str], Y: sp.csr_matrix, weights: np.ndarray | None
-) -> tuple[list[str], sp.csr_matrix, np.ndarray | None]:
+    rows: np.ndarray, texts: Sequence[str], Y: sp.csr_matrix, weights: np.ndarray | None
+) -> tuple[Sequence[str], sp.csr_matrix, np.ndarray | None]:
     """Select rows of the documents, their labels and their weights."""
-    return [texts[row] for row in rows], Y[rows], None if weights is None else weights[rows]
+    own = kept_texts(texts[row] for row in rows)
+    return own, Y[rows], None if weights is None else weights[rows]
 
 
 def rows_of(X: sp.csr_matrix | None, rows: np.ndarray) -> sp.csr_matrix | None:
@@ -139,10 +164,13 @@ def held_rows(documents: int, share: float, seed: int) -> np.ndarray:
     return np.sort(np.random.default_rng(seed).permutation(documents)[:count])
 
 
-def checked_documents(documents: Any) -> tuple[list[str], sp.csr_matrix | None]:
-    """The texts as a list, and their precomputed features; a text that is not a string is an error."""
+def checked_documents(documents: Any) -> tuple[Sequence[str], sp.csr_matrix | None]:
+    """The texts, and their precomputed features; a text that is not a string is an error.
+
+    Texts that are stored on disk stay there.
+    """
     given, ready = parts_of(documents)
-    texts = list(given or ())
+    texts = given if isinstance(given, StoredTexts) else list(given or ())
     for number, text in enumerate(texts):
         check_text(text, number)
     return texts, None if ready is None else sparse_alone(ready)

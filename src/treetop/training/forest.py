@@ -13,7 +13,8 @@ from treetop.features.words.views import View
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import aggregated, documents_of, most_values
 from treetop.labels.tree import Tree, Waves, balanced_tree, flat, free_tree, joined_tree
-from treetop.ranking.ranker import Ranker, train_rankers
+from treetop.ranking.ranker import Ranker
+from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime import Runtime, parallel
 from treetop.runtime.progress import Reporter
@@ -25,22 +26,6 @@ from treetop.training.memory import MOST_VALUES, UPPER_FEATURES, within_memory
 # Minimum number of threads per tree to train the trees in parallel: the upper levels of a single tree
 # have too few blocks to keep more threads busy.
 THREADS_PER_TREE = 3
-
-
-def train_forest(
-    X: Features,
-    Y: sp.csr_matrix,
-    weights: np.ndarray | None,
-    settings: LinearSettings,
-    runtime: Runtime,
-    *,
-    tree: Tree | None = None,
-    head: LabelWeights | None = None,
-    views: Sequence[View] = (),
-) -> list[Ranker]:
-    """Train one ranker per tree on all documents; parameters as in `train_forests`."""
-    forests = train_forests(X, Y, weights, settings, runtime, tree=tree, head=head, views=views)
-    return forests.rankers
 
 
 class Forests(NamedTuple):
@@ -79,22 +64,27 @@ def train_forests(
     in_parallel = threads >= THREADS_PER_TREE * count
     trees = [] if tree is None else [tree] * count
     if tree is None and not views:
-        runtime.reporter.step("label tree")
+        runtime.reporter.step("label features")
         Z = label_features(X, Y, weights, settings, threads)
-        trees = [build_tree(Z, settings, settings.seed + number, threads) for number in range(count)]
+        for number in range(count):
+            runtime.reporter.step(f"{tree_title('tree', number, count)}label tree")
+            trees.append(build_tree(Z, settings, settings.seed + number, threads))
         del Z
 
     def train(number: int, _: np.ndarray) -> tuple[Ranker, ...]:
         seed, own_threads = settings.seed + number, -(-threads // count) if in_parallel else threads
         reporter = Reporter() if in_parallel else runtime.reporter
-        title = f"{kind} {number + 1} of {count}, " if count > 1 else ""
+        title = tree_title(kind, number, count)
         view = views[number % len(views)] if views else None
         seen = X if view is None else view.of(X, own_threads)
         if trees:
             own_tree = trees[number]
         else:
+            reporter.step(f"{title}label features")
+            Z = label_features(seen, Y, weights, settings, own_threads)
             reporter.step(f"{title}label tree")
-            own_tree = tree_of(seen, Y, weights, settings, seed, own_threads)
+            own_tree = build_tree(Z, settings, seed, own_threads)
+            del Z  # takes much memory
         return train_rankers(  # the weights are for the rows of `X`, not of `seen`
             seen,
             Y,
@@ -115,6 +105,11 @@ def train_forests(
     else:
         trained = [train(number, np.zeros(1, np.uint8)) for number in range(count)]
     return Forests([own[0] for own in trained], [fold for _, *folds in trained for fold in folds])
+
+
+def tree_title(kind: str, number: int, count: int) -> str:
+    """What the names of steps begin with if there are several trees."""
+    return f"{kind} {number + 1} of {count}, " if count > 1 else ""
 
 
 def tree_of(

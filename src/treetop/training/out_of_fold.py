@@ -44,7 +44,7 @@ def fold_of(hashes: Sequence[int], settings: LinearSettings) -> tuple[np.ndarray
     There are no marks if nothing is calibrated, or if the documents are too few to learn from.
     """
     held = held_out(hashes)
-    if not settings.calibrate or held.size < FEWEST_DOCUMENTS:
+    if not settings.calibration or held.size < FEWEST_DOCUMENTS:
         return held, None
     marks = np.zeros(len(hashes), np.uint8)
     marks[held] = 1

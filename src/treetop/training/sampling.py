@@ -20,8 +20,9 @@ from treetop.training.folds import held_out
 
 # Share of the sample's documents that are held out from the trials.
 HELD_OUT = 0.3
-# Work of a competition, as a share of that of the training that follows.
-SHARE = 0.5
+# Work of a competition, as a share of that of the training that follows; and the most, however large
+# the data are: less than a minute of one processor.
+SHARE, MOST_WORK = 0.5, 1e9
 # Labels are trained together in blocks of this many.
 BLOCK = 16
 # Fewer labels than this are not sampled: there documents are, and at least so many.
@@ -54,17 +55,17 @@ class SampledFrom(NamedTuple):
     held_labels: sp.csr_matrix | None = None  # (validation documents, L)
 
 
-def sample_of(documents: SampledFrom, settings: LinearSettings) -> TrialSample:
-    """Sample labels with their documents, as many as the share of the competition allows."""
+def sample_of(documents: SampledFrom, settings: LinearSettings, times: float = 1.0) -> TrialSample:
+    """Sample labels with their documents, for so many times the work of a competition."""
     texts, Y, weights = documents[:3]
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-    rows, labels = affordable(Y, lengths, settings)
+    rows, labels = affordable(Y, lengths, settings, times)
     if documents.held_labels is None or not documents.held_texts:
         held = rows[held_out(hashes_of([texts[row] for row in rows]), share=HELD_OUT)]
         rows = np.setdiff1d(rows, held)
         held_texts, held_Y = texts, Y
     else:
-        held = documents_with(documents.held_labels, labels)
+        held = some_of(documents_with(documents.held_labels, labels), rows.size, settings.seed)
         held_texts, held_Y = documents.held_texts, documents.held_labels
     return TrialSample(
         [texts[row] for row in rows],
@@ -76,12 +77,19 @@ def sample_of(documents: SampledFrom, settings: LinearSettings) -> TrialSample:
     )
 
 
+def some_of(rows: np.ndarray, training: int, seed: int) -> np.ndarray:
+    """As many held-out rows as a competition without a validation split would have, at random."""
+    most = max(FEWEST_DOCUMENTS, int(training * HELD_OUT))
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:most])
+
+
 def affordable(
-    Y: sp.csr_matrix, lengths: np.ndarray, settings: LinearSettings
+    Y: sp.csr_matrix, lengths: np.ndarray, settings: LinearSettings, times: float = 1.0
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose rows and labels that may be used; `lengths` are the characters of each document."""
     counts = np.bincount(Y.indices, minlength=Y.shape[1])
-    limit = SHARE * int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))
+    of_training = int(lengths.sum()) * (READ + TRAIN * training_blocks(Y, settings))
+    limit = times * min(MOST_WORK, SHARE * of_training)
     step, occurring = 1, np.count_nonzero(counts)
     while True:
         labels = sampled_labels(counts, step, settings.seed)

@@ -12,7 +12,7 @@ from treetop.features.hybrid import Features, raw_csr
 from treetop.features.words.stacking import side_by_side
 from treetop.features.words.tfidf import fit_tfidf
 from treetop.labels.relevance import positive_weights
-from treetop.ranking.ranker import all_below_root
+from treetop.ranking.matching import all_below_root
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights
 from treetop.runtime.progress import Reporter

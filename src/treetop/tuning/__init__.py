@@ -1,1 +1,1 @@
-"""SharedSearch for settings that suit the user's own data: `treetop tune`."""
+"""Search for settings that suit the user's own data: `treetop tune`."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,66 +21,23 @@ from treetop.labels.alignment import align
 from treetop.model.seen import hashes_of
 from treetop.runtime import Runtime
 from treetop.runtime.extras import require
-from treetop.runtime.files import replacing_file
 from treetop.settings import auto
 from treetop.settings.making import PARAMETERS, check_parameters
 from treetop.settings.schema import LinearSettings, TransformerSettings
 from treetop.training.folds import held_out
 from treetop.training.inputs import check_count, read_labels
 from treetop.training.run import data_fingerprint
+from treetop.tuning.choosing import Tuned, outcome
+from treetop.tuning.helping import helpers
 from treetop.tuning.search import (
     SharedSearch,
-    complete_trials,
     open_study,
     run_trials,
-    settings_of_trial,
-    share_better,
 )
 from treetop.tuning.space import dimensions
 from treetop.tuning.workspace import SplitDocuments, Workspace
 
-# Tuned settings replace the defaults if they win on this share of the resampled held-out documents.
-CERTAIN = 0.95
 METRICS = {"macro-F1": "macro_f1@5"}
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The outcome of a search.
-
-    Attributes
-    ----------
-    kind : str
-        Kind of model: xr-linear or xr-transformer.
-    settings : dict
-        Settings for the constructor; empty if no settings are reliably better than the defaults.
-    metric : str
-        What was maximized.
-    value, default_value : float
-        The metric on the held-out documents, with these settings and with the defaults.
-    certainty : float
-        Share of resampled sets of held-out documents on which the best settings beat the defaults.
-    trials : int
-        Number of trials, with those that were pruned.
-    """
-
-    kind: str
-    settings: dict[str, Any]
-    metric: str
-    value: float
-    default_value: float
-    certainty: float
-    trials: int
-
-    def save(self, path: str | Path) -> None:
-        """Write a preset, which ``train --preset`` and `from_preset` take."""
-        about = (
-            f"found by treetop tune in {self.trials} trials: {self.metric} {self.value:.4f} on "
-            f"held-out documents, {self.default_value:.4f} with the defaults"
-        )
-        preset = {"about": about, "model": self.kind, "settings": self.settings}
-        with replacing_file(Path(path)) as file:
-            file.write(json.dumps(preset, indent=2) + "\n")
 
 
 def tune(
@@ -100,7 +55,7 @@ def tune(
     runtime: Runtime | None = None,
     report: Callable[[Any], None] | None = None,
 ) -> Tuned:
-    """SharedSearch settings that suit these documents.
+    """Search for settings that suit these documents.
 
     Features, label trees and vectors of a frozen encoder are shared by trials, bad trials are
     abandoned after their first tree, and the defaults are the first trial. The result is better than
@@ -117,7 +72,7 @@ def tune(
     settings : dict, optional
         Settings that are not searched.
     validation : (texts, labels), optional
-        SplitDocuments to evaluate on; by default, a part of `X` is held out.
+        Documents to evaluate on; by default, a part of `X` is held out.
     seconds : float, default=600
         Time for the search. Training the defaults first is part of it.
     trials : int, optional
@@ -142,22 +97,9 @@ def tune(
     began = time.time()
     documents, classes = split_documents(X, y, label_names, validation)
     default, workspace = first_model(model, given, documents, classes.size, runtime, jobs)
-    space = dimensions(default, given, documents.Y.shape[1])
     with stored(storage) as path:
-        search = SharedSearch(
-            default,
-            costs_of(default, given, documents.Y),
-            space,
-            path,
-            began + seconds,
-            trials,
-            default.seed,
-        )
-        fingerprint = data_fingerprint(
-            [*documents.texts, "", *documents.held_texts, repr((model, sorted(given.items())))],
-            documents.Y,
-            documents.held_labels,
-        )
+        search = shared_search(default, given, documents.Y, path, began + seconds, trials)
+        fingerprint = search_fingerprint(documents, model, given)
         study = open_study(search, fingerprint)
         with helpers(search, fingerprint, workspace, jobs):
             kept: dict[int, Sums] = {}
@@ -168,8 +110,30 @@ def tune(
         return outcome(study, search, workspace, kept, model, given)
 
 
+def shared_search(
+    default: LinearSettings,
+    given: Mapping[str, Any],
+    Y: sp.csr_matrix,
+    path: Path,
+    until: float,
+    trials: int | None,
+) -> SharedSearch:
+    """What all processes know of the search."""
+    costs, space = costs_of(default, given, Y), dimensions(default, given, Y.shape[1])
+    return SharedSearch(default, costs, space, path, until, trials, default.seed)
+
+
+def search_fingerprint(documents: SplitDocuments, kind: str, given: Mapping[str, Any]) -> str:
+    """What a search that is resumed must have in common with the stored one."""
+    texts = [*documents.texts, "", *documents.held_texts, repr((kind, sorted(given.items())))]
+    return data_fingerprint(texts, documents.Y, documents.held_labels)
+
+
 def split_documents(
-    X: Sequence[str], y: Any, label_names: Sequence[object] | None, validation: Any
+    X: Sequence[str],
+    y: Any,
+    label_names: Sequence[object] | None,
+    validation: tuple[Sequence[str], Any] | None,
 ) -> tuple[SplitDocuments, np.ndarray]:
     """The documents to train on and those to evaluate on, and the names of the labels."""
     texts = list(X)
@@ -202,7 +166,7 @@ def first_model(
 ) -> tuple[LinearSettings, Workspace]:
     """Train the defaults: their settings, decided for the data, and what all trials need."""
     parameters = PARAMETERS[kind]
-    switched_off = [name for name in ("calibrate", "fine_tune") if name in parameters.defaults]
+    switched_off = [name for name in ("calibration", "fine_tune") if name in parameters.defaults]
     quick: dict[str, Any] = dict.fromkeys(switched_off, False)
     estimator: Any = KINDS[kind](**{**quick, **given})
     names = [str(number) for number in range(labels)]
@@ -247,83 +211,3 @@ def stored(storage: str | Path | None) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="treetop-") as folder:
         yield Path(folder) / "study.db"
-
-
-@contextmanager
-def helpers(search: SharedSearch, fingerprint: str, workspace: Workspace, jobs: int) -> Iterator[None]:
-    """Further processes that try settings at the same time, until the block ends."""
-    context = multiprocessing.get_context("spawn")
-    arguments = [
-        (search, fingerprint, workspace.documents, workspace.metric, workspace.threads, number)
-        for number in range(1, jobs)
-    ]
-    processes = [context.Process(target=help_search, args=own, daemon=True) for own in arguments]
-    for process in processes:
-        process.start()
-    try:
-        yield
-    finally:
-        for process in processes:
-            process.join(max(0.0, search.until - time.time()) if search.trials else 1.0)
-            process.terminate()
-            process.join()
-
-
-def help_search(
-    search: SharedSearch,
-    fingerprint: str,
-    documents: SplitDocuments,
-    metric: str,
-    threads: int,
-    number: int,
-) -> None:
-    """What a further process does."""
-    workspace = Workspace(documents, metric, threads)
-    run_trials(open_study(search, fingerprint, number), search, workspace, {})
-
-
-def measured_again(
-    workspace: Workspace, search: SharedSearch, trial: Any, kept: dict[int, Sums]
-) -> Sums:
-    """The metric of a trial: trained again if another process, or an earlier search, had it."""
-    if trial.number in kept:
-        return kept[trial.number]
-    *_, sums = workspace.growing(settings_of_trial(search, trial))
-    return sums
-
-
-def outcome(
-    study: Any,
-    search: SharedSearch,
-    workspace: Workspace,
-    kept: dict[int, Sums],
-    kind: str,
-    given: dict[str, Any],
-) -> Tuned:
-    """Choose the best settings, unless they are not reliably better than the defaults."""
-    done = complete_trials(study)
-    default = [trial for trial in done if trial.number == 0]
-    if not default:
-        raise TreetopError("the search was stopped before its first trial: give it more time")
-    best, certainty = done[0], 0.0
-    if best.number:
-        a, b = (measured_again(workspace, search, trial, kept) for trial in (best, default[0]))
-        certainty = share_better(a, b, workspace.documents.held_labels.shape, search.seed)
-    if certainty < CERTAIN:
-        best = default[0]
-    found = dict(given)
-    if best.number:
-        chosen = settings_of_trial(search, best)
-        found |= {name: getattr(chosen, name) for name in search.space}
-        found["competition"] = False
-        if isinstance(chosen, TransformerSettings):
-            found["fine_tune"] = False
-    return Tuned(
-        kind,
-        found,
-        workspace.metric,
-        float(best.value),
-        float(default[0].value),
-        certainty,
-        len(study.get_trials(deepcopy=False)),
-    )

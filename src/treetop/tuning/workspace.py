@@ -22,7 +22,7 @@ from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 from treetop.settings import auto
 from treetop.settings.schema import LinearSettings, TransformerSettings
-from treetop.training.forest import train_forest, tree_of
+from treetop.training.forest import train_forests, tree_of
 
 Value = TypeVar("Value")
 # Features of so many settings stay in memory, and so many label trees.
@@ -122,7 +122,7 @@ class Workspace:
         return Prepared(pair[0], pair[1].blank_marked(held_texts), views, key)
 
     def ranker(self, settings: LinearSettings, prepared: Prepared, number: int) -> Ranker:
-        """Train one of the trees, as `train_forest` would."""
+        """Train one of the trees, as `train_forests` would."""
         settings = replace(settings, seed=settings.seed + number, trees=1)
         views = prepared.views and [prepared.views[number % len(prepared.views)]]
         X = prepared.X
@@ -141,7 +141,8 @@ class Workspace:
                 ),
             )
         runtime = Runtime(threads=self.threads)
-        return train_forest(X, self.documents.Y, None, settings, runtime, tree=tree, views=views)[0]
+        Y = self.documents.Y
+        return train_forests(X, Y, None, settings, runtime, tree=tree, views=views).rankers[0]
 
     def measured(self, rankers: list[Ranker], held: Features) -> Sums:
         """The metric of these trees together on the held-out documents."""

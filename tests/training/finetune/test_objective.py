@@ -7,7 +7,7 @@ import scipy.sparse as sp
 torch = pytest.importorskip("torch")
 
 from treetop.errors import TreetopError  # noqa: E402
-from treetop.ranking.ranker import shortlist  # noqa: E402
+from treetop.ranking.matching import shortlist  # noqa: E402
 from treetop.settings.auto import first_sizes, learning_rates, steps_by_level  # noqa: E402
 from treetop.settings.schema import TransformerSettings  # noqa: E402
 from treetop.training.finetune.batches import Batches  # noqa: E402

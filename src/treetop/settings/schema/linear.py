@@ -237,7 +237,7 @@ class LinearSettings:
         "Metric that the competition maximizes. PSP@5 and macro-F1 favor rare labels.",
         choices=OBJECTIVES,
     )
-    calibrate: bool = general(
+    calibration: bool = general(
         True,
         "Fit probabilities and thresholds to a part of the training documents, which a second set of "
         "rankers has not seen. Training takes up to twice as long; the model predicts the same scores. "

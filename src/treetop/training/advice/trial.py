@@ -19,7 +19,7 @@ from treetop.settings import auto
 from treetop.settings.schema import LinearSettings
 from treetop.training.advice.counting import LevelWork, spread_of, work_in_tree
 from treetop.training.advice.sample import Sample
-from treetop.training.forest import train_forest
+from treetop.training.forest import train_forests
 
 # Where there is no tree, rankers of so many labels are enough to measure the solver.
 LABELS_WITHOUT_TREE = 64
@@ -103,7 +103,7 @@ def timed_forest(
     clock = CpuClock()
     # Trees that are trained in parallel report no steps: so few threads train them in turn.
     runtime = Runtime(threads=min(threads, 2), reporter=clock)
-    rankers = train_forest(X, Y, None, settings, runtime, views=views)
+    rankers = train_forests(X, Y, None, settings, runtime, views=views).rankers
     clock.close()
     return rankers, clock
 
@@ -176,7 +176,7 @@ def rates_of(
     return Rates(
         above_labels / max(1.0, upper),
         of_labels / max(1.0, labels),
-        clock.of("label tree") / max(1.0, clustered),
+        (clock.of("label features") + clock.of("label tree")) / max(1.0, clustered),
     )
 
 

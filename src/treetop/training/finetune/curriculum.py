@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from treetop.features.encoders.devices import pick_device
 from treetop.features.encoders.transformer import Encoder
-from treetop.ranking.ranker import shortlist
+from treetop.ranking.matching import shortlist
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.arrays import Arrays, part
 from treetop.runtime.parallel import torch_threads

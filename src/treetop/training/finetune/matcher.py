@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.features.hybrid import Features
-from treetop.ranking.ranker import predicted_nodes
+from treetop.ranking.matching import predicted_nodes
 from treetop.ranking.weights import ClusterWeights
 from treetop.settings.notation import at_level
 from treetop.settings.parts import MATCHER, RankerSettings

@@ -13,7 +13,7 @@ from treetop.features.feature_map import FeatureMap
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import all_levels
 from treetop.labels.tree import Tree
-from treetop.ranking.ranker import all_below_root
+from treetop.ranking.matching import all_below_root
 from treetop.ranking.solver import solve_level
 from treetop.ranking.weights import ClusterWeights
 from treetop.runtime import Runtime

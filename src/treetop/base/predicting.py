@@ -1,13 +1,10 @@
-"""Methods that all estimators share: prediction, explanations, evaluation."""
+"""Prediction: names, scores and probabilities of the best labels."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from numbers import Real
-from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack, overload
+from collections.abc import Iterable
+from typing import Any, TypedDict, Unpack
 
-import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
@@ -16,29 +13,29 @@ from treetop.model.calibration import when_calibrated
 from treetop.model.predictions import Predictions, named_predictions
 from treetop.model.predictor import check_limits
 from treetop.model.saving import SavingMixin
-from treetop.model.summary import html_card
 from treetop.model.thresholds import asked_labels
 from treetop.runtime import Runtime
 from treetop.runtime.checking import check_sparse
 
-if TYPE_CHECKING:
-    from treetop.explain.explanation import Explanation
-    from treetop.metrics import Evaluation
 
+class SearchKeywords(TypedDict, total=False):
+    """Keyword arguments of `predict_scores` that models read too."""
 
-class PredictKeywords(TypedDict, total=False):
-    """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
-
-    features: Any
     beam: int | None
     allow: Iterable[object] | None
     candidates: sp.csr_matrix | None
+
+
+class PredictKeywords(SearchKeywords, total=False):
+    """Keyword arguments of `predict_scores`, which `predict` and `evaluate` pass on."""
+
+    features: Any
     threads: int | None
     runtime: Runtime | None
 
 
-class FittedMixin(SavingMixin):
-    """Methods of fitted estimators. What was learned is in `model_`, which nothing here changes."""
+class PredictingMixin(SavingMixin):
+    """Methods that predict. What was learned is in `model_`, which nothing here changes."""
 
     def predict(
         self,
@@ -184,195 +181,6 @@ class FittedMixin(SavingMixin):
         """
         return self._predicted(X, k, True, **options)
 
-    @overload
-    def explain(
-        self,
-        text: Any,
-        label: str | float,
-        *,
-        features: Any = ...,
-        k: int = ...,
-        words: int = ...,
-        neighbours: int = ...,
-        runtime: Runtime | None = ...,
-    ) -> Explanation: ...
-    @overload
-    def explain(
-        self,
-        text: Any,
-        label: Sequence[Any] | None = ...,
-        *,
-        features: Any = ...,
-        k: int = ...,
-        words: int = ...,
-        neighbours: int = ...,
-        runtime: Runtime | None = ...,
-    ) -> list[Explanation]: ...
-    def explain(
-        self,
-        text: Any,
-        label: Any = None,
-        *,
-        features: Any = None,
-        k: int = 5,
-        words: int = 20,
-        neighbours: int = 3,
-        runtime: Runtime | None = None,
-    ) -> Explanation | list[Explanation]:
-        """Explain the score of a label: words, the encoder's part, the path through the label tree.
-
-        Parameters
-        ----------
-        text : str, or feature matrix of one row
-            One document.
-        label : name or list of names, optional
-            Labels to explain; by default the best `k`.
-        features : matrix of one row, optional
-            Precomputed features of the text, for a model that was trained with them.
-        k : int, default=5
-            Number of labels to explain if `label` is not given.
-        words : int, default=20
-            Maximum number of words listed.
-        neighbours : int, default=3
-            Number of similar training documents listed, if the model was trained with
-            ``keep_documents=True``.
-        runtime : Runtime, optional
-            Threads, device and precision.
-
-        Returns
-        -------
-        Explanation or list of Explanation
-            One explanation if `label` is a single name, else a list.
-
-        Examples
-        --------
-        >>> import treetop
-        >>> model = treetop.XRLinear().fit(["red apple", "green grass"] * 5, [["red"], ["green"]] * 5)
-        >>> explanation = model.explain("a red car", "red")
-        >>> [word.name for word in explanation.words]
-        ['red']
-        """
-        model = self._fitted()
-        single = isinstance(label, str | Real | np.bool_)
-        # Imported on use: a process that only predicts starts faster.
-        from treetop.explain.explaining import explain
-
-        given = text if features is None else self._documents([text], features)
-        explanations = explain(
-            model,
-            given,
-            [label] if single else label,
-            self._place(runtime),
-            k=k,
-            words=words,
-            neighbours=neighbours,
-        )
-        return explanations[0] if single else explanations
-
-    def evaluate(
-        self,
-        X: Any,
-        y: Any,
-        k: int | Sequence[int] = (1, 3, 5),
-        *,
-        columns: Iterable[object] | None = None,
-        propensity: str | tuple[float, float] = "default",
-        also: Iterable[str] = (),
-        **options: Unpack[PredictKeywords],
-    ) -> Evaluation:
-        """Compute every registered metric on documents with known labels.
-
-        Parameters
-        ----------
-        X : iterable of str, or feature matrix
-            N documents.
-        y : list of lists of label names, or matrix of shape (N, number of columns)
-            True labels, matched to those of the model by name, in any form that `fit` takes. Labels
-            that the model does not know count as missed.
-        k : int or sequence of int, default=(1, 3, 5)
-            Numbers of ranks to compute the metrics at.
-        columns : iterable of names, optional
-            Names of the columns if `y` is a matrix whose columns are not `classes_`. A table has its
-            own.
-        propensity : str or (float, float), default="default"
-            Constants of PSP and PSnDCG, see `treetop.metrics.evaluate`.
-        also : iterable of str, default=()
-            Metrics that are computed on request only, such as ``"PSP_raw"``.
-        **options
-            Keyword arguments of `predict_scores`.
-
-        Returns
-        -------
-        Evaluation
-            A dict that prints as a table; see `treetop.metrics.evaluate`. Its methods compute
-            intervals, results by label and by length of the documents, and the worst documents.
-
-        Examples
-        --------
-        >>> import treetop
-        >>> texts, labels = ["red apple", "green grass"] * 5, [["red"], ["green"]] * 5
-        >>> model = treetop.XRLinear().fit(texts, labels)
-        >>> model.evaluate(texts, labels, k=1)["P@1"]
-        1.0
-        """
-        from treetop import metrics  # on use, as in `explain`
-
-        deepest = int(k) if isinstance(k, int | np.integer) else max(k, default=0)
-        scores = self.predict_scores(X, deepest, **options)
-        known = metrics.known_labels(self)
-        result = metrics.evaluate(
-            y, scores, k, columns=columns, propensity=propensity, also=also, **known
-        )
-        return result.with_documents(with_features(X, options.get("features")), self)
-
-    def score(self, X: Any, y: Any, *, features: Any = None) -> float:
-        """Compute P@1, the fraction of documents whose best label is true.
-
-        Parameters
-        ----------
-        X, y, features
-            As for `evaluate`.
-
-        Returns
-        -------
-        float
-            P@1 of `evaluate`. For other metrics see `treetop.scorer`.
-        """
-        return float(self.evaluate(X, y, features=features)["P@1"])
-
-    def calibrate(
-        self, X: Any, y: Any, *, features: Any = None, runtime: Runtime | None = None
-    ) -> Self:
-        """Make an estimator whose scores are converted to probabilities as new documents show.
-
-        Training does this by itself, with a part of its documents. Imported models, those of older
-        folders and ensembles are not calibrated.
-
-        Parameters
-        ----------
-        X : iterable of str, or feature matrix
-            Documents that the model was not trained on: some hundred at least.
-        y : list of lists of label names, or matrix
-            Their labels, as for `evaluate`.
-        features : matrix, optional
-            Precomputed features of the texts, as for `predict_scores`.
-        runtime : Runtime, optional
-            Threads, device and precision.
-
-        Returns
-        -------
-        estimator
-            A new one, with the same model and another calibration.
-        """
-        from treetop.training.out_of_fold import calibrated_parts  # on use, as in `explain`
-
-        documents, model = self._documents(X, features), self._fitted()
-        return self._with_parts(calibrated_parts(model, documents, y, self._place(runtime)))
-
-    @abstractmethod
-    def _with_parts(self, parts: dict[str, Any]) -> Self:
-        """A copy whose model has these optional parts."""
-
     def _predicted(
         self,
         X: Any,
@@ -380,33 +188,24 @@ class FittedMixin(SavingMixin):
         calibrated: bool,
         *,
         features: Any = None,
-        beam: int | None = None,
-        allow: Iterable[object] | None = None,
-        candidates: sp.csr_matrix | None = None,
         threads: int | None = None,
         runtime: Runtime | None = None,
+        **search: Unpack[SearchKeywords],
     ) -> sp.csr_matrix:
         """Scores, or probabilities if `calibrated`; the rest is as in `predict_scores`."""
         model, place = self._fitted(), self._place(runtime, threads)
-        check_limits(k, beam)
+        check_limits(k, search.get("beam"))
+        candidates = search.get("candidates")
         if candidates is not None and hasattr(candidates, "format"):
             check_sparse(candidates, "candidates")
         documents = self._documents(X, features)
         if place.cluster is not None:
-            from treetop.model.remote import scores_on_cluster  # on use, as in `explain`
+            # Imported on use: a process that only predicts here starts faster.
+            from treetop.model.remote import scores_on_cluster
 
-            return scores_on_cluster(
-                model,
-                documents,
-                k,
-                place,
-                beam=beam,
-                allow=allow,
-                candidates=candidates,
-                calibrated=calibrated,
-            )
+            return scores_on_cluster(model, documents, k, place, calibrated=calibrated, **search)
         computed = model.features(documents, place)
-        scores = model.scores_from(computed, k, place, beam=beam, allow=allow, candidates=candidates)
+        scores = model.scores_from(computed, k, place, **search)
         return model.probabilities(computed, scores) if calibrated else scores
 
     def _documents(self, X: Any, features: Any) -> Any:
@@ -430,7 +229,3 @@ class FittedMixin(SavingMixin):
                 raise TreetopError(f"runtime is {runtime!r}: give a treetop.Runtime(…)")
             place = runtime.over(place)
         return place.changed(threads=threads)
-
-    def _repr_html_(self) -> str:
-        model = self.model_ if self.__sklearn_is_fitted__() else None
-        return html_card(type(self).__name__, model, repr(self))
