@@ -282,8 +282,7 @@ def test_without_held_out_documents_the_others_count_for_them(rng, loss):
     def scores(weights):
         return unseen @ weights[0] + weights[1]
 
-    near, far = (np.abs(scores(own) - scores(exact)).mean() for own in (without, whole))
-    assert near < 0.25 * far
+    assert np.abs(scores(without) - scores(exact)).mean() < 0.05
     assert abs((scores(without) - scores(exact)).mean()) < 0.02
 
 

@@ -43,8 +43,6 @@ ROWS_BETWEEN_LOOKS = 4096
 # More weights than this do not fit into a core's cache: they are asked for a document ahead, and the
 # document's features, of which a cache line holds 16, a few documents ahead.
 CACHED, FEATURES_AHEAD, LINE = 1 << 17, 4, 16
-# Passes, at most, in which documents adapt when others are taken out.
-ADAPTING = 20
 # The length of a tuple is part of its type: a function compiled for it knows the vectors' width.
 FOUR, EIGHT, SIXTEEN = ((np.uint8(0),) * width for width in WIDTHS)
 
@@ -300,7 +298,6 @@ def train_without(
         for lane in range(width):
             beta[row, lane] *= factor
     others = taken_out(width, documents, settings, held, fold_weights[0], beta)
-    passes = min(passes, ADAPTING)
     adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
 
 
