@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from treetop.kernels.regression import logistic_loss
-from treetop.training.tables import prior_of, rising_tables, split
+from treetop.training.tables import prior_of, rising_tables, table_parts
 
 SHAPES = [(5, 3), (5, 2)]
 
@@ -85,7 +85,7 @@ def test_tables_reach_the_optimum_and_do_not_fall(seed):
 
 def test_the_prior_counts_steps_across_bends_along_and_values_of_all_but_the_first_table(rng):
     values = rng.standard_normal(25)
-    first, second = split(values, SHAPES)
+    first, second = table_parts(values, SHAPES)
     expected = 0.5 * (second**2).sum()
     for table in (first, second):
         expected += 2 * (np.diff(table, axis=1) ** 2).sum()

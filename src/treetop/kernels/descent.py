@@ -302,7 +302,7 @@ def train_without(
 
 
 @helper
-def forget(features, columns, wanted, weights):
+def forget_features(features, columns, wanted, weights):
     """Set the weights of features that are not `wanted` to 0, unless that is empty."""
     for feature in range(columns if wanted.size else 0):
         if not wanted[features[feature]]:
@@ -431,5 +431,5 @@ def train_cluster(
                 cancel,
             )
     if folds:
-        forget(features, columns, wanted, fold_weights)
+        forget_features(features, columns, wanted, fold_weights)
     return columns

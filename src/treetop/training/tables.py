@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.kernels.regression import logistic_loss
+from treetop.kernels import regression
 
 # Strength of the prior that tables are smooth and, all but the first, zero.
 SMOOTH, SMALL = 4.0, 1.0
@@ -42,7 +42,7 @@ class Regression(NamedTuple):
         design = self.design
         indptr = design.indptr.astype(np.int64)
         rows = (indptr, design.indices, design.data, self.hit)
-        return logistic_loss(*rows, values, gradient, curvature) + 0.5 * float(values @ pull)
+        return regression.logistic_loss(*rows, values, gradient, curvature) + 0.5 * float(values @ pull)
 
 
 def rising_tables(design: sp.csr_matrix, hit: np.ndarray, shapes: Shapes) -> list[np.ndarray]:
@@ -78,7 +78,7 @@ def rising_tables(design: sp.csr_matrix, hit: np.ndarray, shapes: Shapes) -> lis
         else:
             break
         increments = tried
-    return split(accumulated(increments, shapes), shapes)
+    return table_parts(accumulated(increments, shapes), shapes)
 
 
 def newton_step(
@@ -96,7 +96,7 @@ def newton_step(
     return np.asarray(-cho_solve(cho_factor(own, lower=True), slope[free]))
 
 
-def split(flat: np.ndarray, shapes: Shapes) -> list[np.ndarray]:
+def table_parts(flat: np.ndarray, shapes: Shapes) -> list[np.ndarray]:
     """The tables whose entries follow one after the other along the first axis."""
     ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
     parts = zip(np.split(flat, ends), shapes, strict=True)
@@ -105,12 +105,12 @@ def split(flat: np.ndarray, shapes: Shapes) -> list[np.ndarray]:
 
 def accumulated(increments: np.ndarray, shapes: Shapes) -> np.ndarray:
     """The entries of the tables, from the first row and the increments of the others."""
-    return np.concatenate([np.cumsum(part, axis=0).ravel() for part in split(increments, shapes)])
+    return np.concatenate([np.cumsum(part, axis=0).ravel() for part in table_parts(increments, shapes)])
 
 
 def summed_back(values: np.ndarray, shapes: Shapes) -> np.ndarray:
     """Derivatives by increments, from those by the tables' entries: an entry and all rows below it."""
-    sums = [np.cumsum(part[::-1], axis=0)[::-1] for part in split(values, shapes)]
+    sums = [np.cumsum(part[::-1], axis=0)[::-1] for part in table_parts(values, shapes)]
     return np.concatenate([part.reshape(-1, *values.shape[1:]) for part in sums])
 
 
