@@ -387,6 +387,6 @@ def test_explanations_of_calibrated_models_begin_with_the_probability(model, tex
     title = f"probability {best.probability:.4f}, score {best.score:.4f}"
     assert str(best).splitlines()[0] == f"{best.label}  {title}"
     assert title in best._repr_html_()
-    plain = treetop.XRLinear(calibrate=False).fit(*texts_and_labels).explain(text)[0]
+    plain = treetop.XRLinear(calibration=False).fit(*texts_and_labels).explain(text)[0]
     assert plain.probability is None
     assert str(plain).splitlines()[0] == f"{plain.label}  score {plain.score:.4f}"

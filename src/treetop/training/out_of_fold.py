@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from treetop.errors import TreetopError
 from treetop.features.given import parts_of, with_features
 from treetop.features.hybrid import Features
+from treetop.features.words.tfidf import Tfidf
 from treetop.labels.alignment import align
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -87,7 +88,7 @@ def with_confidence(
     own_counts = np.bincount(truth.indices, minlength=truth.shape[1])
     fold = replace(model, rankers=tuple(of_fold), label_counts=model.label_counts - own_counts)
     words, documents, known = model.feature_map.words, X[held], None
-    if texts is not None and words is not None:
+    if texts is not None and isinstance(words, Tfidf):
         known = KnownFeatures.without(X, held, words.widths)
         documents = known.of(documents)
     evidence = evidence_of(fold, documents, texts, truth, runtime, known)

@@ -42,7 +42,8 @@ class Regression(NamedTuple):
         design = self.design
         indptr = design.indptr.astype(np.int64)
         rows = (indptr, design.indices, design.data, self.hit)
-        return regression.logistic_loss(*rows, values, gradient, curvature) + 0.5 * float(values @ pull)
+        loss = float(regression.logistic_loss(*rows, values, gradient, curvature))
+        return loss + 0.5 * float(values @ pull)
 
 
 def rising_tables(design: sp.csr_matrix, hit: np.ndarray, shapes: Shapes) -> list[np.ndarray]:
