@@ -43,7 +43,7 @@ class Documented:
 
 
 def documented(
-    default: Any,
+    default: object,
     help: str,
     *,
     section: str = "",
@@ -108,7 +108,7 @@ def annotation_of(declared: Field[Any]) -> str:
     return str(kind.__name__ if isinstance(kind, type) else kind).replace("pathlib.", "")
 
 
-def check_fields(instance: Any) -> None:
+def check_fields(instance: object) -> None:
     """Normalize the values of a frozen dataclass; raise a `TreetopError` for the first invalid one.
 
     To be called in ``__post_init__``: it is the one place that sets attributes of a frozen instance.
@@ -121,14 +121,14 @@ def check_fields(instance: Any) -> None:
         check_field(declared, value)
 
 
-def as_paths(value: Any) -> Any:
+def as_paths(value: object) -> Any:
     """A string, or those of a tuple, as paths."""
     if isinstance(value, tuple):
         return tuple(map(as_paths, value))
     return Path(value) if isinstance(value, str) else value
 
 
-def check_field(declared: Field[Any], value: Any) -> None:
+def check_field(declared: Field[Any], value: object) -> None:
     """Raise a `TreetopError` unless `value` has the field's type, is in bounds and can be parsed."""
     name = declared.name
     check_type(name, value, annotation_of(declared))
@@ -164,7 +164,7 @@ def written(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
-def check_type(name: str, value: Any, annotation: str) -> None:
+def check_type(name: str, value: object, annotation: str) -> None:
     """Raise a `TreetopError` unless `value` has one of the types of the annotation."""
     allowed: dict[str, tuple[type, ...]] = {
         "int": (int,),

@@ -25,7 +25,7 @@ class ParametersMixin:
     kind: ClassVar[str]
     parameters: ClassVar[Parameters]
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, **settings: object) -> None:
         named = self.parameters.named(settings)
         for name, default in self.parameters.defaults.items():
             setattr(self, name, named.get(name, default))
@@ -39,7 +39,7 @@ class ParametersMixin:
             cls.__doc__ = cls.__doc__.replace(NEXT_SECTION, section + NEXT_SECTION)
 
     @classmethod
-    def from_preset(cls, name: str, **settings: Any) -> Self:
+    def from_preset(cls, name: str, **settings: object) -> Self:
         """Make an estimator with the settings of a preset.
 
         Parameters
@@ -65,7 +65,7 @@ class ParametersMixin:
         return cls(**{**presets.settings_of(name, cls.kind), **renamed(settings)})
 
     @classmethod
-    def of_quality(cls, quality: str, **settings: Any) -> Self:
+    def of_quality(cls, quality: str, **settings: object) -> Self:
         """Make an estimator that spends little or much: one dial instead of many settings.
 
         Parameters
@@ -94,11 +94,11 @@ class ParametersMixin:
         cls,
         time: str,
         X: Sequence[str],
-        y: Any,
+        y: object,
         *,
         label_names: Sequence[object] | None = None,
         runtime: Runtime | None = None,
-        **settings: Any,
+        **settings: object,
     ) -> Self:
         """Make an estimator of the highest quality that is estimated to train within a time.
 
@@ -151,7 +151,7 @@ class ParametersMixin:
         """
         return {name: getattr(self, name) for name in self.parameters.defaults}
 
-    def set_params(self, **settings: Any) -> Self:
+    def set_params(self, **settings: object) -> Self:
         """Change settings; a fitted model keeps those it was trained with.
 
         Parameters

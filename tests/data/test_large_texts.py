@@ -4,10 +4,12 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from treetop.data import open_data
 from treetop.data.convert import convert
+from treetop.data.joining import joined
 from treetop.runtime import texts
 from treetop.runtime.texts import StoredTexts
 
@@ -58,6 +60,19 @@ def test_columns_of_records_that_are_not_held_are_found(tmp_path, monkeypatch):
     assert list(split.texts) == expected.split("train").texts
     assert split.labels == expected.split("train").labels == [[], [], ["a"]]
     assert open_data(path).reading.warnings == expected.reading.warnings
+
+
+def test_parts_and_joined_data_sets_of_large_texts_are_stored_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(texts, "CHARACTERS_IN_MEMORY", 200)
+    dataset = open_data(folder_of(tmp_path, "text-lines"))
+    given = [text for text, _ in DOCUMENTS]
+    part = dataset.split("train").rows(np.array([39, 0, *range(5, 20)]))
+    assert type(part.texts) is StoredTexts
+    assert list(part.texts) == [given[39], given[0], *given[5:20]]
+    both = joined([dataset, dataset], [tmp_path, tmp_path]).split("train")
+    assert type(both.texts) is StoredTexts
+    assert list(both.texts) == given + given
+    assert both.labels == [labels for _, labels in DOCUMENTS] * 2
 
 
 READ = """

@@ -21,10 +21,10 @@ class ExplainingMixin(PredictingMixin):
     @overload
     def explain(
         self,
-        text: Any,
+        text: object,
         label: str | float,
         *,
-        features: Any = ...,
+        features: object = ...,
         k: int = ...,
         words: int = ...,
         neighbours: int = ...,
@@ -33,10 +33,10 @@ class ExplainingMixin(PredictingMixin):
     @overload
     def explain(
         self,
-        text: Any,
+        text: object,
         label: Sequence[Any] | None = ...,
         *,
-        features: Any = ...,
+        features: object = ...,
         k: int = ...,
         words: int = ...,
         neighbours: int = ...,

@@ -39,7 +39,7 @@ class PredictingMixin(SavingMixin):
 
     def predict(
         self,
-        X: Any,
+        X: object,
         k: int | None = None,
         *,
         threshold: float | str | None = None,
@@ -99,10 +99,10 @@ class PredictingMixin(SavingMixin):
 
     def predict_scores(
         self,
-        X: Any,
+        X: object,
         k: int = 100,
         *,
-        features: Any = None,
+        features: object = None,
         beam: int | None = None,
         allow: Iterable[object] | None = None,
         candidates: sp.csr_matrix | None = None,
@@ -160,7 +160,7 @@ class PredictingMixin(SavingMixin):
         )
 
     @when_calibrated
-    def predict_proba(self, X: Any, k: int = 5, **options: Unpack[PredictKeywords]) -> sp.csr_matrix:
+    def predict_proba(self, X: object, k: int = 5, **options: Unpack[PredictKeywords]) -> sp.csr_matrix:
         """Predict the probabilities of the best labels as a sparse matrix.
 
         Parameters
@@ -183,11 +183,11 @@ class PredictingMixin(SavingMixin):
 
     def _predicted(
         self,
-        X: Any,
+        X: object,
         k: int,
         calibrated: bool,
         *,
-        features: Any = None,
+        features: object = None,
         threads: int | None = None,
         runtime: Runtime | None = None,
         **search: Unpack[SearchKeywords],
@@ -208,7 +208,7 @@ class PredictingMixin(SavingMixin):
         scores = model.scores_from(computed, k, place, **search)
         return model.probabilities(computed, scores) if calibrated else scores
 
-    def _documents(self, X: Any, features: Any) -> Any:
+    def _documents(self, X: object, features: object) -> Any:
         """The documents of a call, with their precomputed features if there are any."""
         if features is not None and not self._fitted().needs_features:
             raise TreetopError(

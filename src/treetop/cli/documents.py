@@ -64,7 +64,7 @@ def read_incoming(
     return Incoming(part.documents, size, part.records, dataset.reading.delimiter)
 
 
-def lines_for(model: Predictor, lines: Any, features: Path | None) -> Any:
+def lines_for(model: Predictor, lines: object, features: Path | None) -> Any:
     """Lines as the model takes them: with the rows of a file of features if it needs them."""
     if features is None:
         check_kind(model, texts=True, features=False)

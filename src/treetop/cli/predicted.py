@@ -69,7 +69,7 @@ def json_line(columns: Sequence[str], value: str = SCORE) -> Line:
     return line
 
 
-def as_json(record: Any) -> str:
+def as_json(record: object) -> str:
     """JSON of values that a table may hold: dates as strings, NaN as null."""
     try:
         return json.dumps(record, ensure_ascii=False, allow_nan=False, default=str)
@@ -77,7 +77,7 @@ def as_json(record: Any) -> str:
         return json.dumps(without_nan(record), ensure_ascii=False, default=str)
 
 
-def without_nan(value: Any) -> Any:
+def without_nan(value: object) -> Any:
     """A value with None for floats that JSON has no notation for."""
     if isinstance(value, float) and value - value != 0:
         return None
@@ -112,7 +112,7 @@ def csv_line(
     return row([*columns, *added]), line
 
 
-def as_cell(value: Any) -> Any:
+def as_cell(value: object) -> Any:
     """A value as the cell of a CSV file: lists and objects as JSON."""
     if value is None:
         return ""

@@ -64,7 +64,7 @@ def changed(trial: Any) -> str:
     return ", ".join(f"{name}={written_parameter(value)}" for name, value in chosen.items())
 
 
-def written_parameter(value: Any) -> str:
+def written_parameter(value: object) -> str:
     """A parameter; a number is a factor of the default."""
     return f"{value:.3g}×" if isinstance(value, float) else str(value)
 

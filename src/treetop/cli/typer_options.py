@@ -36,7 +36,7 @@ def options_from(kind: type[Options]) -> Callable[[Callable[..., None]], Callabl
     def decorate(function: Callable[..., None]) -> Callable[..., None]:
         _, *others = inspect.signature(function).parameters.values()
 
-        def command(**values: Any) -> None:
+        def command(**values: object) -> None:
             chosen = {name: value for name, value in values.items() if value is not None}
             own = {name: chosen.pop(name) for name in fields if name in chosen}
             function(kind(**own), **chosen)
@@ -50,7 +50,7 @@ def options_from(kind: type[Options]) -> Callable[[Callable[..., None]], Callabl
     return decorate
 
 
-def parameter(declared: Field[Any], hint: Any) -> inspect.Parameter:
+def parameter(declared: Field[Any], hint: object) -> inspect.Parameter:
     """A field as a parameter that typer understands, annotated with flags, placeholder and help."""
     facts = facts_of(declared)
     metavar = facts.metavar or placeholder_of(declared, facts)

@@ -132,7 +132,7 @@ def with_class_names(schema: Any, column: str, values: list[Any]) -> list[Any]:
     ]
 
 
-def as_list(value: Any) -> list[Any]:
+def as_list(value: object) -> list[Any]:
     """A field of labels as a list."""
     return value if isinstance(value, list) else [value]
 

@@ -15,6 +15,7 @@ from treetop.data.reading import Recognized
 from treetop.errors import TreetopError
 from treetop.features.given import TextsWithFeatures, read_features
 from treetop.labels.vocabulary import vocabulary_of
+from treetop.runtime.texts import kept_texts
 
 SPLITS = ("train", "dev", "test")
 
@@ -69,9 +70,10 @@ class Split:
 
         def selected(kind: str) -> Any:
             values = getattr(self, kind)
-            if values is None:
-                return None
-            return values[rows] if sp.issparse(values) else [values[row] for row in rows.tolist()]
+            if values is None or sp.issparse(values):
+                return None if values is None else values[rows]
+            own = (values[row] for row in rows.tolist())
+            return kept_texts(own) if kind == "texts" else list(own)
 
         return Split(**{kind: selected(kind) for kind in vars(self)})
 

@@ -18,7 +18,7 @@ def is_frame(data: object) -> bool:
     return isinstance(data, Mapping) or hasattr(data, "columns") or hasattr(data, "column_names")
 
 
-def read_frames(frame: Any, options: ReadOptions) -> Dataset:
+def read_frames(frame: object, options: ReadOptions) -> Dataset:
     """Read a frame as the split ``train``, or a dictionary of frames by split."""
     frames = {"train": frame}
     if isinstance(frame, Mapping) and all(is_frame(part) for part in frame.values()):
@@ -66,7 +66,7 @@ def values_of(frame: Any, column: Any) -> list[Any]:
     return list(series)
 
 
-def labels_of_cell(value: Any) -> Any:
+def labels_of_cell(value: object) -> Any:
     """Labels of a cell: a string or a missing value as it is, anything else as a list."""
     if isinstance(value, str | Mapping) or is_missing(value):
         return value

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from treetop.data.dataset import SPLITS, Dataset, Split
 from treetop.errors import TreetopError
+from treetop.runtime.texts import kept_texts
 
 
 def joined(datasets: Sequence[Dataset], sources: Sequence[Path]) -> Dataset:
@@ -90,7 +91,10 @@ def joined_split(parts: Sequence[Split]) -> Split:
 
     def listed(kind: str) -> Any:
         values = [getattr(part, kind) for part in parts]
-        return None if any(value is None for value in values) else list(chain.from_iterable(values))
+        if any(value is None for value in values):
+            return None
+        every = chain.from_iterable(values)
+        return kept_texts(every) if kind == "texts" else list(every)
 
     def stacked(kind: str) -> sp.csr_matrix | None:
         values = [getattr(part, kind) for part in parts]

@@ -148,7 +148,7 @@ def skip_space(text: str, at: int) -> int:
     return match.end() if match else at
 
 
-def checked_record(path: Path, number: int, value: Any) -> Record:
+def checked_record(path: Path, number: int, value: object) -> Record:
     """A JSON value if it is an object of valid Unicode."""
     if not isinstance(value, dict):
         raise TreetopError(f"{path}:{number}: expected a JSON object")

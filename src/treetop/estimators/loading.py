@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 from treetop.estimators.ensemble import KINDS, Ensemble, estimator_of
 from treetop.estimators.linear import XRLinear
@@ -79,7 +79,7 @@ def from_pretrained(
     return load(fetch(name, **options), verify, runtime)
 
 
-def from_preset(name: str, **settings: Any) -> XRLinear | XRTransformer:
+def from_preset(name: str, **settings: object) -> XRLinear | XRTransformer:
     """Make an estimator with the settings of a preset, of the class that the preset is for.
 
     Parameters

@@ -28,7 +28,9 @@ HEADING_OF_COMPARISON = ["metric", "A", "B", "B - A", "low", "high", "p"]
 class Evaluable(Protocol):
     """An estimator that can be evaluated."""
 
-    def evaluate(self, X: Any, y: Any, k: int | Sequence[int] = ..., **options: Any) -> Evaluation:
+    def evaluate(
+        self, X: object, y: object, k: int | Sequence[int] = ..., **options: object
+    ) -> Evaluation:
         """Compute every registered metric."""
 
 

@@ -165,7 +165,7 @@ def ranking_context(
     )
 
 
-def score_matrix(scores: Any) -> sp.csr_matrix:
+def score_matrix(scores: object) -> sp.csr_matrix:
     """Convert scores to a sparse matrix; raise unless they are a matrix of numbers."""
     if sp.issparse(scores):
         check_sparse(scores, "scores")

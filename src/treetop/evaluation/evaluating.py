@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypedDict
+from typing import Protocol, TypedDict
 
 import numpy as np
 
@@ -52,8 +52,8 @@ def known_labels(model: FittedLabels) -> KnownLabels:
 
 
 def evaluate(
-    y_true: Any,
-    scores: Any,
+    y_true: object,
+    scores: object,
     k: int | Sequence[int] = (1, 3, 5),
     *,
     classes: Iterable[object] | None = None,

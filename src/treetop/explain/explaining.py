@@ -60,7 +60,7 @@ class TracedPath:
 
 def explain(
     model: Predictor,
-    document: Any,
+    document: object,
     names: Sequence[object] | None,
     runtime: Runtime,
     *,
@@ -81,7 +81,13 @@ class Explainer:
     """Explains labels of one document; what they share is computed once."""
 
     def __init__(
-        self, model: Predictor, document: Any, runtime: Runtime, *, words: int = 20, neighbours: int = 3
+        self,
+        model: Predictor,
+        document: object,
+        runtime: Runtime,
+        *,
+        words: int = 20,
+        neighbours: int = 3,
     ) -> None:
         documents = [document] if isinstance(document, str) else document
         texts, _ = parts_of(documents)

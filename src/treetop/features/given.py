@@ -56,7 +56,7 @@ def parts_of(documents: Any) -> tuple[Iterable[str] | None, Any]:
     return (python_texts(documents), None) if is_text(documents) else (None, documents)
 
 
-def is_text(X: Any) -> bool:
+def is_text(X: object) -> bool:
     """Whether X is a collection of texts; False for matrices of features.
 
     What is neither, or has no order, is an error.
@@ -77,7 +77,7 @@ def is_text(X: Any) -> bool:
     return not (hasattr(X, "__array__") and np.asarray(X).dtype.kind in NUMBERS)
 
 
-def check_numeric_table(X: Any, columns: list[Any]) -> None:
+def check_numeric_table(X: object, columns: list[Any]) -> None:
     """Raise unless a table holds nothing but numbers: it would be iterated by its column names."""
     numeric = hasattr(X, "__array__") and np.asarray(X).dtype.kind in NUMBERS
     if not numeric:
@@ -87,13 +87,13 @@ def check_numeric_table(X: Any, columns: list[Any]) -> None:
         )
 
 
-def feature_names(X: Any) -> tuple[str, ...]:
+def feature_names(X: object) -> tuple[str, ...]:
     """The column names of a table; none of anything else, or if the names are not strings."""
     names = None if isinstance(X, Features) or sp.issparse(X) else column_names(X)
     return tuple(names) if names and all(isinstance(name, str) for name in names) else ()
 
 
-def check_feature_names(X: Any, expected: tuple[str, ...]) -> None:
+def check_feature_names(X: object, expected: tuple[str, ...]) -> None:
     """Raise if the columns of a table are not those that a model was trained on, in the same order."""
     names = feature_names(X)
     if not names or not expected or len(names) != len(expected) or names == expected:
@@ -121,7 +121,7 @@ def python_texts(X: Iterable[Any]) -> Iterable[str]:
     return X.to_pylist() if hasattr(X, "to_pylist") else X
 
 
-def read_features(X: Any) -> Features:
+def read_features(X: object) -> Features:
     """Features from a sparse matrix, a dense array (documents x features), or `Features`."""
     if isinstance(X, Features):
         return X
@@ -145,7 +145,7 @@ def read_features(X: Any) -> Features:
     return features(dense=numbers)
 
 
-def read_features_like(X: Any, widths: tuple[int, int]) -> Features:
+def read_features_like(X: object, widths: tuple[int, int]) -> Features:
     """Features with `widths` columns in the sparse and the dense half, if X has as many in all.
 
     A model that was trained on a dense matrix takes a sparse one, and the other way round.

@@ -123,7 +123,7 @@ def sparse_alone(X: Features) -> sp.csr_matrix:
     return canonical(sp.hstack([X.sparse, sp.csr_matrix(X.dense)], "csr"))
 
 
-def canonical(matrix: Any) -> sp.csr_matrix:
+def canonical(matrix: object) -> sp.csr_matrix:
     """float32 CSR with ascending, unique int32 indices. Does not modify `matrix`."""
     csr = sp.csr_matrix(matrix)
     csr = sp.csr_matrix((csr.data.astype(np.float32, copy=False), csr.indices, csr.indptr), csr.shape)

@@ -131,7 +131,7 @@ def length_of(keys: Sequence[Key]) -> dict[str, str]:
     return {idle: kept}
 
 
-def leaves(value: Any, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
+def leaves(value: object, names: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[Any, ...]]]:
     """Yield every key with its values; a chain, a list with an entry per level, has one per level."""
     if isinstance(value, dict):
         for name, inner in value.items():
@@ -229,11 +229,11 @@ def joint_settings(
 ) -> dict[str, Any]:
     """Return the settings that depend on several keys; what is missing has PECOS's default."""
 
-    def values(section: str, name: str, default: Any) -> tuple[Any, ...]:
+    def values(section: str, name: str, default: object) -> tuple[Any, ...]:
         key = keys.get((section, name))
         return (default,) if key is None else key.values
 
-    def one(section: str, name: str, default: Any) -> Any:
+    def one(section: str, name: str, default: object) -> Any:
         key = keys.get((section, name))
         return default if key is None else single(path, key)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +14,7 @@ from treetop.labels.vocabulary import Vocabulary, label_matrix
 
 
 def align(
-    y: Any,
+    y: object,
     classes: Iterable[object],
     columns: Iterable[object] | None = None,
     *,
@@ -53,7 +52,7 @@ def align(
 
 
 def aligned(
-    y: Any, known: Vocabulary, columns: Iterable[object] | None, unseen: bool, input_name: str
+    y: object, known: Vocabulary, columns: Iterable[object] | None, unseen: bool, input_name: str
 ) -> tuple[sp.csr_matrix, Vocabulary]:
     """`align`, and the names of the columns; without `unseen`, those of `known`."""
     given = given_labels(y, input_name, known.numbers.__contains__)
@@ -68,7 +67,7 @@ def aligned(
 
 
 def align_with_scores(
-    y_true: Any, width: int, classes: Iterable[object] | None, columns: Iterable[object] | None
+    y_true: object, width: int, classes: Iterable[object] | None, columns: Iterable[object] | None
 ) -> tuple[sp.csr_matrix, Vocabulary]:
     """Align true labels with the `width` columns of a score matrix; unseen labels come last.
 
@@ -123,7 +122,7 @@ def spelled_lists(given: GivenLabels, known: Vocabulary) -> list[list[str]]:
     return [[spelled(name, known.numbers) for name in names] for names in given.lists]
 
 
-def spelled(name: Any, numbers: Container[str]) -> str:
+def spelled(name: object, numbers: Container[str]) -> str:
     """Return a label name as a string: of the spellings of a number the one that is in `numbers`."""
     plain = plain_label(name)
     if isinstance(plain, float) and plain.is_integer():

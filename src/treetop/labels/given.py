@@ -33,7 +33,7 @@ class GivenLabels:
 
 
 def given_labels(
-    y: Any, input_name: str = "y", is_known: Callable[[str], bool] | None = None
+    y: object, input_name: str = "y", is_known: Callable[[str], bool] | None = None
 ) -> GivenLabels:
     """Tell what labels are.
 
@@ -64,7 +64,7 @@ def given_labels(
     return given_lists(list(y), input_name, is_known)
 
 
-def given_table(y: Any, columns: list[Any], input_name: str) -> GivenLabels:
+def given_table(y: object, columns: list[Any], input_name: str) -> GivenLabels:
     """Tell what a table is: a column of 0/1 or relevances per label, named by the column."""
     values = None if isinstance(y, Mapping) else numbers_of(y)
     if values is None:
@@ -77,7 +77,7 @@ def given_table(y: Any, columns: list[Any], input_name: str) -> GivenLabels:
     return GivenLabels(matrix=values, columns=None if numbered else columns)
 
 
-def numbers_of(table: Any) -> np.ndarray | None:
+def numbers_of(table: object) -> np.ndarray | None:
     """The numbers of a table as an array; None if it holds anything else, also a missing value."""
     if not hasattr(table, "__array__"):
         return None

@@ -15,7 +15,7 @@ Label = str | int | float | bool
 NAME_TYPES = (str, int, float, np.integer, np.floating, np.bool_)
 
 
-def plain_label(name: Any) -> Any:
+def plain_label(name: object) -> Any:
     """Return a label name as a plain Python value instead of a numpy scalar or a subclass."""
     if isinstance(name, str):
         return str.__str__(name)  # of an Enum too, whose own __str__ is "Color.RED"

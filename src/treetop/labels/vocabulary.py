@@ -70,7 +70,7 @@ def vocabulary_of(labels: Sequence[Iterable[Any]]) -> Vocabulary:
     return Vocabulary(sorted(plain))
 
 
-def label_matrix(Y: Any) -> sp.csr_matrix:
+def label_matrix(Y: object) -> sp.csr_matrix:
     """Return Y as canonical float32 CSR, without explicit zeros; relevance must not be negative."""
     try:
         canonical = sp.csr_matrix(Y, dtype=np.float32, copy=True)

@@ -94,7 +94,7 @@ class EnsembleFacts:
         return cls(members, chosen("combine", config.get("combine"), COMBINE), tuple(weights))
 
 
-def entry(config: Mapping[str, Any], name: str, kind: type[Value], default: Any = None) -> Value:
+def entry(config: Mapping[str, Any], name: str, kind: type[Value], default: object = None) -> Value:
     """Return a value of config.json; raise unless it is of this type."""
     value = config.get(name, default)
     if not isinstance(value, kind):
@@ -102,19 +102,19 @@ def entry(config: Mapping[str, Any], name: str, kind: type[Value], default: Any 
     return value
 
 
-def chosen(name: str, value: Any, choices: tuple[str, ...]) -> str:
+def chosen(name: str, value: object, choices: tuple[str, ...]) -> str:
     """Return a value of config.json; raise unless it is one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise TreetopError(f"{name} is {brief(value)}: this treetop knows {', '.join(choices)}")
     return value
 
 
-def is_count(value: Any, most: int = 2**62) -> bool:
+def is_count(value: object, most: int = 2**62) -> bool:
     """Whether a value is a number of things; True and False are none."""
     return type(value) is int and 0 <= value <= most
 
 
-def brief(value: Any) -> str:
+def brief(value: object) -> str:
     """The beginning of a value as JSON, for a message."""
     return json.dumps(value, default=str)[:100]
 

@@ -121,7 +121,7 @@ class Model:
         """Label names as strings, and their numbers."""
         return vocabulary(self.classes)
 
-    def features(self, documents: Any, runtime: Runtime = HERE) -> Features:
+    def features(self, documents: object, runtime: Runtime = HERE) -> Features:
         """Compute features of texts, or check and convert a feature matrix.
 
         Of texts with precomputed features, the model takes what it was trained on.

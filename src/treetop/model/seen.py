@@ -70,7 +70,7 @@ def hash_of_text(text: str) -> int:
     return hash_of(plain.encode("utf-8", "surrogatepass"))
 
 
-def hashes_of_rows(matrix: Any) -> Iterator[int]:
+def hashes_of_rows(matrix: object) -> Iterator[int]:
     """The hash of each row of a matrix of features, sparse or dense; of both halves, the sparse one."""
     if isinstance(matrix, Features):
         matrix = matrix.sparse if matrix.widths[0] else sp.csr_matrix(matrix.dense)
@@ -79,7 +79,7 @@ def hashes_of_rows(matrix: Any) -> Iterator[int]:
         yield hash_of(rows.indices[start:end].tobytes() + rows.data[start:end].tobytes())
 
 
-def hashes_of(documents: Any) -> Iterable[int]:
+def hashes_of(documents: object) -> Iterable[int]:
     """The hashes of texts, with or without precomputed features, or of the rows of a matrix."""
     if isinstance(documents, TextsWithFeatures):
         documents = documents.texts

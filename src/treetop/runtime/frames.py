@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def column_names(data: Any) -> list[Any] | None:
+def column_names(data: object) -> list[Any] | None:
     """Return the column names of a table or dictionary, None for anything else."""
     if isinstance(data, Mapping):
         return list(data)

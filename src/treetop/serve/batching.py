@@ -164,7 +164,7 @@ class Batcher:
         return bool(self.computing) and time.monotonic() - self.started > self.options.timeout
 
     async def submit(
-        self, texts: Sequence[Any], query: Any, caller: Caller | None = None, *, slow: bool = False
+        self, texts: Sequence[Any], query: object, caller: Caller | None = None, *, slow: bool = False
     ) -> list[Any]:
         """One result per text, in order; `slow`: each text takes a turn of its own.
 

@@ -20,7 +20,7 @@ def replace_surrogates(text: str) -> str:
     return text
 
 
-def require_number(value: Any) -> Any:
+def require_number(value: object) -> Any:
     """Reject strings and booleans; JSON's 3.0 is a valid integer."""
     if isinstance(value, str | bool):
         raise ValueError("Input should be a valid integer")

@@ -169,7 +169,7 @@ def numbers_by_level(name: str, kind: type[int] | type[float]) -> Callable[[str]
     return parse
 
 
-def at_level(name: str, value: Any, level: int, levels: int) -> Any:
+def at_level(name: str, value: object, level: int, levels: int) -> Any:
     """Return the value of a setting for a level from 1 to `levels`; the same for all, or its own."""
     if not isinstance(value, str):
         return value

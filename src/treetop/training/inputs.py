@@ -17,7 +17,7 @@ from treetop.labels.vocabulary import label_matrix, vocabulary_of
 from treetop.model.feature_names import FeatureNames
 
 
-def read_labels(y: Any, label_names: Iterable[object] | None) -> tuple[sp.csr_matrix, np.ndarray]:
+def read_labels(y: object, label_names: Iterable[object] | None) -> tuple[sp.csr_matrix, np.ndarray]:
     """Return Y, CSR float32 of shape (N, L), and the label names, from any form that `fit` accepts."""
     given = given_labels(y)
     if given.matrix is not None:
@@ -67,7 +67,7 @@ def one_label_each(y: np.ndarray) -> tuple[sp.csr_matrix, np.ndarray]:
     return Y, name_array([plain_label(name) for name in classes])
 
 
-def read_feature_names(names: Iterable[Any] | None, documents: Any) -> FeatureNames | None:
+def read_feature_names(names: Iterable[Any] | None, documents: object) -> FeatureNames | None:
     """Return the names of the columns of the features of documents; None without names.
 
     Those of a table are the names of its columns.
@@ -102,7 +102,7 @@ def check_count(documents: int, Y: sp.csr_matrix, source: str = "") -> None:
         )
 
 
-def read_weights(weights: Any, documents: int) -> np.ndarray | None:
+def read_weights(weights: object, documents: int) -> np.ndarray | None:
     """Return the weights of the documents, float32 and not negative; None if all are 1."""
     if weights is None:
         return None

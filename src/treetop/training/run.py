@@ -97,7 +97,7 @@ class Run:
         return self.prints[name]
 
     def stage(
-        self, stage: Stage, settings: Kind, make: Callable[[Kind], Arrays], **facts: Any
+        self, stage: Stage, settings: Kind, make: Callable[[Kind], Arrays], **facts: object
     ) -> Arrays:
         """Return the arrays of a stage: from its file if its inputs are the same, else from `make`.
 

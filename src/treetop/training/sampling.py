@@ -142,4 +142,8 @@ def documents_with(Y: sp.csr_matrix, labels: np.ndarray) -> np.ndarray:
     """Rows of the documents that have any of these labels, ascending."""
     wanted = np.zeros(Y.shape[1], bool)
     wanted[labels] = True
-    return np.flatnonzero(np.diff(np.append(0, np.cumsum(wanted[Y.indices]))[Y.indptr]))
+    labelled = np.flatnonzero(np.diff(Y.indptr))
+    if not labelled.size:
+        return labelled
+    found = np.logical_or.reduceat(wanted[Y.indices], Y.indptr[labelled])
+    return np.asarray(labelled[found])

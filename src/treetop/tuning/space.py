@@ -77,7 +77,7 @@ def dimensions(settings: LinearSettings, given: Mapping[str, Any], labels: int) 
     }
 
 
-def choices_of(choice: Dimension, default: Any) -> list[Any]:
+def choices_of(choice: Dimension, default: object) -> list[Any]:
     """The values of a setting, with the default of the data first."""
     assert isinstance(choice, Choice)
     return [default, *(value for value in choice.values if value != default)]

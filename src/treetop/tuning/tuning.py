@@ -42,7 +42,7 @@ METRICS = {"macro-F1": "macro_f1@5"}
 
 def tune(
     X: Sequence[str],
-    y: Any,
+    y: object,
     *,
     model: str = "xr-linear",
     settings: Mapping[str, Any] | None = None,
@@ -131,7 +131,7 @@ def search_fingerprint(documents: SplitDocuments, kind: str, given: Mapping[str,
 
 def split_documents(
     X: Sequence[str],
-    y: Any,
+    y: object,
     label_names: Sequence[object] | None,
     validation: tuple[Sequence[str], Any] | None,
 ) -> tuple[SplitDocuments, np.ndarray]:
