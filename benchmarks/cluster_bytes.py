@@ -4,7 +4,9 @@
 
 In a network namespace of its own, nothing else uses the loopback interface, so its counter of bytes, at
 the beginning and the end of a stage, is what the two machines have sent each other in it, with all
-that Ray adds. The data is generated, with the proportions of Amazon-670K.
+that Ray adds, messages within a machine included. Beside it is what was counted: the bytes of what
+treetop gives to Ray for the other machine, half of the results (half of the tasks are done there), and
+the gradients. The data is generated, with the proportions of Amazon-670K.
 """
 
 import argparse
@@ -18,6 +20,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -30,10 +34,12 @@ from generated import generate  # noqa: E402
 import treetop  # noqa: E402
 from treetop.data import open_data  # noqa: E402
 from treetop.runtime import Runtime  # noqa: E402
+from treetop.runtime.cluster import Cluster  # noqa: E402
 from treetop.runtime.progress import Reporter  # noqa: E402
 
 LOOPBACK = "127.0.0.2"  # Ray replaces 127.0.0.1 by the outer address of the machine
 SECONDS_AT_REST = 5
+STEPS = 10
 
 
 def raise_loopback() -> None:
@@ -53,65 +59,126 @@ def bytes_sent() -> int:
 
 
 class Meter(Reporter):
-    """Counts the bytes of each stage, without its numbers."""
+    """Counts the bytes of each stage: those that are sent, and those that are known to be necessary."""
 
     def __init__(self) -> None:
         self.sent: Counter[str] = Counter()
-        self.stage, self.before = "start", bytes_sent()
+        self.counted: Counter[str] = Counter()
+        self.stage, self.before, self.started = "start", bytes_sent(), time.monotonic()
+        self.seconds: Counter[str] = Counter()
 
     def step(self, name, total=None):
         now = bytes_sent()
         self.sent[self.stage] += now - self.before
-        plain = name.partition(", level")[0].partition(": ")[-1] or name.partition(", level")[0]
-        self.stage, self.before = plain.rpartition(", ")[2], now
+        self.seconds[self.stage] += time.monotonic() - self.started
+        self.stage, self.before, self.started = plain(name), now, time.monotonic()
         return super().step(name, total)
+
+    def results(self, sent_at_rest: float) -> dict:
+        """Bytes by stage, without those that are sent at rest."""
+        return {
+            stage: {
+                "sent": round(max(0.0, sent - sent_at_rest * self.seconds[stage])),
+                "counted": round(self.counted[stage]),
+                "seconds": round(self.seconds[stage], 1),
+            }
+            for stage, sent in self.sent.items()
+            if stage != "start"
+        }
+
+
+def plain(name: str) -> str:
+    """The name of a stage without numbers of levels: those of ``rankers, level 1 of 3`` add up."""
+    parts = [part for part in name.replace(": ", ", ").split(", ") if not part.startswith("level ")]
+    return parts[-1] if parts else "fine-tuning"
+
+
+@contextmanager
+def counting(meter: Meter) -> Iterator[None]:
+    """Count what is stored for the other machine, and half of the results."""
+    import ray
+    from ray._private.worker import global_worker
+
+    def size(value: object) -> int:
+        context = global_worker.get_serialization_context()
+        return int(context.serialize(value).total_bytes)
+
+    put, run = ray.put, Cluster.run
+
+    def counted_put(value: object) -> object:
+        meter.counted[meter.stage] += size(value)
+        return put(value)
+
+    def counted_run(self, stage, work, tasks, consume, *others, **options) -> None:
+        def counted_consume(task, result):
+            meter.counted[meter.stage] += size(result) / 2
+            return consume(task, result)
+
+        run(self, stage, work, tasks, counted_consume, *others, **options)
+
+    ray.put, Cluster.run = counted_put, counted_run
+    try:
+        yield
+    finally:
+        ray.put, Cluster.run = put, run
 
 
 def started_cluster():
     """Start two machines of one core each; the first one is that of the driver."""
-    from ray.cluster_utils import Cluster
+    from ray.cluster_utils import Cluster as Machines
 
     options = {"num_cpus": 1, "node_ip_address": LOOPBACK, "include_dashboard": False}
-    cluster = Cluster(initialize_head=True, head_node_args=options)
+    cluster = Machines(initialize_head=True, head_node_args=options)
     cluster.add_node(**options)
     return cluster
 
 
-def measured(runtime: Runtime, data: Path, encoder: str, texts: int) -> dict:
-    """Bytes by stage of each training."""
+def measured(runtime: Runtime, data: Path, given: argparse.Namespace, at_rest: float) -> dict:
+    """Bytes by stage of each training, and of a prediction."""
     split = open_data(data).split("train")
     documents, labels = list(split.texts), split.named_labels(None)
-    tuned = {"encoder": encoder, "max_length": 64, "batch": 32, "budget": "10 steps", "trees": 1}
-    tuned |= {"first_tree": "flat", "precision": "fp32", "largest_level": 1000, "validation": 0}
+    plain_linear = {"trees": 1, "calibrate": False, "competition": False}
+    tuned = {"encoder": given.encoder, "max_length": 64, "batch": 32, "trees": 1, "validation": 0}
+    tuned |= {"budget": f"{STEPS} steps", "first_tree": "flat", "precision": "fp32"}
+    tuned |= {"largest_level": 10_000, "calibrate": False, "competition": False}
     models = {
-        "XRLinear": (treetop.XRLinear(trees=1), len(documents)),
-        "frozen": (treetop.XRTransformer(**{**tuned, "fine_tune": False}), texts),
-        "fine-tuned": (treetop.XRTransformer(**tuned), texts),
+        "XRLinear": (treetop.XRLinear(**plain_linear), len(documents)),
+        "frozen": (treetop.XRTransformer(**{**tuned, "fine_tune": False}), given.texts),
+        "fine-tuned": (treetop.XRTransformer(**tuned), given.texts),
     }
     results = {}
     for name, (model, count) in models.items():
         meter = Meter()
-        model.fit(documents[:count], labels[:count], runtime=runtime.changed(reporter=meter))
-        meter.step("end")
-        results[name] = {
-            "documents": count,
-            "labels": len(model.classes_),
-            "bytes": dict(meter.sent),
-        }
-        print(name, {stage: f"{sent / 1e6:.1f} MB" for stage, sent in meter.sent.items()}, flush=True)
+        with counting(meter):
+            model.fit(documents[:count], labels[:count], runtime=runtime.changed(reporter=meter))
+            meter.step("end")
+        if name == "fine-tuned":
+            meter.counted["fine-tuning"] += STEPS * bytes_per_step(model)
+        stages = meter.results(at_rest)
+        results[name] = {"documents": count, "labels": len(model.classes_), "stages": stages}
+        print(name, stages, file=sys.stderr, flush=True)
     meter = Meter()
-    meter.step("prediction")
-    model.predict_scores(documents[:texts], runtime=runtime)
-    meter.step("end")
-    results["prediction"] = {"documents": texts, "bytes": {"prediction": meter.sent["prediction"]}}
+    with counting(meter):
+        meter.step("prediction")
+        model.predict_scores(documents[: given.texts], runtime=runtime)
+        meter.step("end")
+    results["prediction"] = {"documents": given.texts, "stages": meter.results(at_rest)}
     return results
+
+
+def bytes_per_step(model: treetop.XRTransformer) -> int:
+    """What two processes send each other in a step: all gradients twice but those of token vectors."""
+    network = model.encoder_.model
+    vectors = network.get_input_embeddings().weight.numel()
+    pooler = sum(weight.numel() for weight in network.pooler.parameters()) if network.pooler else 0
+    return 2 * 4 * (sum(weight.numel() for weight in network.parameters()) - vectors - pooler)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--encoder", default="minilm")
-    parser.add_argument("--labels", type=int, default=20_000)
-    parser.add_argument("--texts", type=int, default=1000)
+    parser.add_argument("--labels", type=int, default=5000)
+    parser.add_argument("--texts", type=int, default=200)
     parser.add_argument("-o", "--output", type=Path, required=True)
     given = parser.parse_args()
     raise_loopback()
@@ -126,7 +193,7 @@ def main() -> None:
         before = bytes_sent()
         time.sleep(SECONDS_AT_REST)
         at_rest = (bytes_sent() - before) / SECONDS_AT_REST
-        trainings = measured(runtime, Path(folder), given.encoder, given.texts)
+        trainings = measured(runtime, Path(folder), given, at_rest)
     ray.shutdown()
     cluster.shutdown()
     results = {
@@ -139,6 +206,7 @@ def main() -> None:
         },
         "commit": commit_of(ROOT),
         "seed": 0,
+        "steps": STEPS,
         "generated": {"labels": counts.labels, "documents": counts.documents},
         "bytes per second at rest": at_rest,
         "trainings": trainings,

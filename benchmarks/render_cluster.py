@@ -1,6 +1,7 @@
 """Write the figures of several processes and machines into docs/howto/cluster.md.
 
-From benchmarks/results/cluster.json, faults.json and nccl.json; what has not been measured is left out.
+From benchmarks/results/cluster.json, cluster_bytes.json, faults.json and nccl.json; what has not been
+measured is left out.
 """
 
 import json
@@ -10,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
 PAGE = ROOT / "docs" / "howto" / "cluster.md"
+SHOWN = 1e5  # bytes; stages that send less are left out
 MARKS = ("<!-- cluster figures -->", "<!-- end of cluster figures -->")
 
 
@@ -30,7 +32,9 @@ def speed(found):
     ]
     for name, stage in found["stages"].items():
         one, two = (f"{stage[side]:.1f} s" for side in ("one", "two"))
-        lines.append(f"| {name} | {one} | {two} | {stage['ratio']:.2f} × |")
+        own = stage.get("commit", found["commit"])
+        commit = "" if own == found["commit"] else f" (commit {own})"
+        lines.append(f"| {name}{commit} | {one} | {two} | {stage['ratio']:.2f} × |")
     return lines
 
 
@@ -66,7 +70,34 @@ def nccl(found):
     ]
 
 
-PARTS = {"cluster": speed, "faults": faults, "nccl": nccl}
+def megabytes(count):
+    """``12.3 MB``."""
+    return f"{count / 1e6:.1f} MB"
+
+
+def network(found):
+    """Bytes per stage, measured beside counted."""
+    lines = [
+        "What two machines send each other, measured on the loopback interface of a network namespace,",
+        "less what Ray sends at rest, beside what was counted: the objects for the other machine, half",
+        f"of the results, and the gradients of {found['steps']} steps",
+        f"(`benchmarks/cluster_bytes.py`; {setting(found)}, seed {found['seed']}):",
+        "",
+        "| training | stage | measured | counted |",
+        "| --- | --- | --- | --- |",
+    ]
+    for name, training in found["trainings"].items():
+        labels = f", {training['labels']:,} labels" if "labels" in training else ""
+        about = f"{name} ({training['documents']:,} documents{labels})"
+        for stage, row in training["stages"].items():
+            if max(row["sent"], row["counted"]) >= SHOWN:
+                lines.append(
+                    f"| {about} | {stage} | {megabytes(row['sent'])} | {megabytes(row['counted'])} |"
+                )
+    return lines
+
+
+PARTS = {"cluster": speed, "cluster_bytes": network, "faults": faults, "nccl": nccl}
 
 
 def block(results):

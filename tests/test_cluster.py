@@ -92,9 +92,23 @@ def test_without_a_cluster_the_error_says_how_to_start_one():
         XRLinear().fit(["a", "b"], [["x"], ["y"]], runtime=Runtime(cluster="127.0.0.1:1"))
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("ray://127.0.0.1:10001", "machines with cluster=auto (--cluster auto), for instance"),
+        ("machine", "cluster 'machine' is not an address: use HOST:PORT, auto or local"),
+        ("machine:port", "cluster 'machine:port' is not an address: use HOST:PORT, auto or local"),
+    ],
+)
+def test_what_is_not_the_address_of_a_machine_is_refused(address, message):
+    with pytest.raises(TreetopError, match=re.escape(message)):
+        XRLinear().fit(["a", "b"], [["x"], ["y"]], runtime=Runtime(cluster=address))
+
+
 def test_killed_processes_and_machines_do_not_change_a_linear_model(machines, faults, place):
     texts, labels = word_corpus()
-    settings = {"tree": "4-16-L", "trees": 1}
+    # Each level is searched for the shortlist of the next one.
+    settings = {"tree": "4-16-L", "trees": 1, "shortlist": "both", "beam": 3}
     alone = XRLinear(**settings).fit(texts, labels, runtime=Runtime(threads=1))
     lost = machines.add_node(num_cpus=1, node_ip_address=LOOPBACK, include_dashboard=False)
 

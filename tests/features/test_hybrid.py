@@ -5,7 +5,15 @@ import pytest
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import cat, center_of, features, on_dense_half, unit_rows
+from treetop.features.hybrid import (
+    cat,
+    center_of,
+    features,
+    on_dense_half,
+    raw_csr,
+    scipy_csr,
+    unit_rows,
+)
 
 
 def test_indices_are_sorted_and_summed_in_a_copy():
@@ -71,3 +79,14 @@ def test_a_linear_score_of_vectors_carries_over_to_the_dense_half(rng, centered)
     shifted_weight, shifted_bias = on_dense_half(weight, bias, vectors, 0.35, center)
     scores = half @ shifted_weight.T + shifted_bias
     np.testing.assert_allclose(scores, vectors @ weight.T + bias, atol=1e-4)
+
+
+def test_scipy_takes_what_is_made_for_it():
+    """Of a matrix with indices and pointers of two types, it cannot make most other formats."""
+    expected = np.array([[0, 2, 0], [1, 0, 3]], np.float32)
+    indices, ends = np.array([1, 0, 2], np.int32), np.array([0, 1, 3])
+    raw = raw_csr(np.array([2, 1, 3], np.float32), indices, ends, (2, 3))
+    found = scipy_csr(raw)
+    assert (found.indptr.dtype, raw.indptr.dtype) == (np.int32, np.int64)
+    np.testing.assert_array_equal(sp.coo_matrix(found).toarray(), expected)
+    np.testing.assert_array_equal(sp.csc_matrix(found).toarray(), expected)

@@ -13,6 +13,7 @@ from treetop.features.hybrid import features
 from treetop.labels import tree as trees
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
+from treetop.ranking import pooling
 from treetop.ranking.pooling import best_of_trees
 from treetop.ranking.scores import score_kind
 from treetop.ranking.training import train_rankers
@@ -96,6 +97,18 @@ def test_the_best_of_the_pool_agree_with_scoring_everything(transform, shapes, d
     for k in (1, 4, LABELS):
         found = best_of_trees(rankers, X, k, 2, beam=3)
         assert_same(found, slow_best(rankers, X, k, 3, transform))
+
+
+@pytest.mark.parametrize("dense", [0, 5])
+@pytest.mark.parametrize("shapes", [[(2,), (3,), (2, 3)], [(3, 12), (3, 12), (4,)], [(2, 6, 20), ()]])
+@pytest.mark.parametrize("transform", [*LOGS, MIXED])
+def test_pools_of_many_labels_are_narrowed_tree_by_tree(transform, shapes, dense, monkeypatch):
+    """Some clusters have more children than a vector, and paths begin on all levels."""
+    monkeypatch.setattr(pooling, "FEW", 0)
+    X, rankers = forest(transform, shapes, dense=dense)
+    for k in (1, 4, LABELS):
+        found = best_of_trees(rankers, X, k, 2, beam=1)
+        assert_same(found, slow_best(rankers, X, k, 1, transform))
 
 
 def test_candidates_are_the_pool_themselves():

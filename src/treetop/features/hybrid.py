@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import lru_cache
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +17,8 @@ from treetop.runtime.cluster import sent_once
 
 # Rows whose values are squared at a time.
 ROWS_AT_A_TIME = 1 << 16
+# What kernels take: the values and the indices of a matrix.
+TYPES = (np.dtype(np.float32), np.dtype(np.int32))
 
 
 @sent_once
@@ -125,12 +129,19 @@ def sparse_alone(X: Features) -> sp.csr_matrix:
 
 def canonical(matrix: object) -> sp.csr_matrix:
     """float32 CSR with ascending, unique int32 indices. Does not modify `matrix`."""
+    if has_types_of_kernels(matrix) and matrix.has_canonical_format:
+        return raw_csr(matrix.data, matrix.indices, matrix.indptr, matrix.shape)
     csr = sp.csr_matrix(matrix)
     csr = sp.csr_matrix((csr.data.astype(np.float32, copy=False), csr.indices, csr.indptr), csr.shape)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
     return raw_csr(csr.data, csr.indices.astype(np.int32, copy=False), csr.indptr, csr.shape)
+
+
+def has_types_of_kernels(matrix: Any) -> TypeGuard[sp.csr_matrix]:
+    """Whether only its pointers may have to be converted: each new matrix takes scipy a while."""
+    return isinstance(matrix, sp.csr_matrix) and (matrix.data.dtype, matrix.indices.dtype) == TYPES
 
 
 def cat(
@@ -188,10 +199,26 @@ def on_dense_half(
     return np.float32(length * spread / dense_weight) * weight, shifted_bias
 
 
+def scipy_csr(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """A matrix of `raw_csr` for scipy, which wants indices and pointers of one type."""
+    if matrix.nnz > np.iinfo(np.int32).max:
+        return sp.csr_matrix((matrix.data, matrix.indices, matrix.indptr), shape=matrix.shape)
+    converted = copy(matrix)
+    converted.indptr = matrix.indptr.astype(np.int32)
+    return converted
+
+
+@lru_cache(maxsize=64)
+def empty_row(columns: int, dtype: np.dtype[Any]) -> sp.csr_matrix:
+    """A row to copy, which takes a seventh of the time of a new one."""
+    return sp.csr_matrix((1, columns), dtype=dtype)
+
+
 def raw_csr(
     data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
 ) -> sp.csr_matrix:
     """CSR with an int64 indptr, which scipy would narrow to int32 if it is small."""
-    csr = sp.csr_matrix(shape, dtype=data.dtype)
+    one_row = shape[0] == 1
+    csr = copy(empty_row(shape[1], data.dtype)) if one_row else sp.csr_matrix(shape, dtype=data.dtype)
     csr.data, csr.indices, csr.indptr = data, indices, indptr.astype(np.int64, copy=False)
     return csr

@@ -9,21 +9,25 @@ from treetop.kernels.arrays import empty, full
 
 
 class Beam(NamedTuple):
-    """Nodes reached, the scores of their children, and what the document's features hit."""
+    """Nodes reached, the scores of their children, and what the document's features hit.
+
+    The scores of a cluster's children before `lows`, a multiple of 16, or from `counts` on, are not
+    complete: they are not wanted.
+    """
 
     nodes: np.ndarray
     scores: np.ndarray
     best_nodes: np.ndarray
     best_scores: np.ndarray
     clusters: np.ndarray
+    lows: np.ndarray
     counts: np.ndarray
     raw: np.ndarray
     beam_of: np.ndarray
     places: np.ndarray
     ends: np.ndarray
     bases: np.ndarray
-    hit_entry: np.ndarray
-    hit_at: np.ndarray
+    hits: np.ndarray
     hit_x: np.ndarray
 
 
@@ -41,12 +45,12 @@ def new_beam(width, widest, stride, clusters, longest):
         empty(widest, np.float32),
         empty(widest, np.int64),
         empty(widest, np.int64),
+        empty(widest, np.int64),
         full(width * stride, 0.0, np.float32),
         full(clusters, -1, np.int32),
         empty(longest, np.uint64),
         empty(longest, np.uint64),
         empty(longest, np.int64),
-        empty(room, np.int32),
         empty(room, np.int64),
         empty(room, np.float32),
     )
@@ -72,6 +76,7 @@ def open_clusters(beam, found, stride, biases, child_ptr):
     for at in range(found):
         cluster = beam.nodes[at] + 1
         beam.clusters[at] = cluster
+        beam.lows[at] = 0
         beam.counts[at] = child_ptr[cluster + 1] - child_ptr[cluster]
         beam.beam_of[cluster] = at
         for child in range(beam.counts[at]):

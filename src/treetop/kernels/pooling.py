@@ -12,7 +12,7 @@ documents x room each. A pool is flat, with pointers by document.
 import numpy as np
 
 from treetop.kernels import PREDICTION, array, const, f4, f8, helper, i8, kernel, void
-from treetop.kernels.arrays import empty
+from treetop.kernels.arrays import empty, full
 from treetop.kernels.beams import keep_best
 
 BLOCK = 32  # values that are looked through together
@@ -23,16 +23,14 @@ LISTED = -2  # in the place of a node above a label, if none is needed
 
 
 @helper
-def place_of(node, nodes, count):
-    """Where `node` is in an ascending list, or -1."""
-    first, last = 0, count
-    while first < last:
-        middle = (first + last) // 2
-        if nodes[middle] < node:
-            first = middle + 1
-        else:
-            last = middle
-    return first if first < count and nodes[first] == node else -1
+def list_starts(clusters, child_ptr, starts):
+    """Where the scores of each cluster's children begin; returns how many clusters there are."""
+    count, start = np.int64(0), np.int64(0)
+    while count < clusters.size and clusters[count] >= 0:
+        starts[count] = start
+        start += child_ptr[clusters[count] + 1] - child_ptr[clusters[count]]
+        count += 1
+    return count
 
 
 @helper
@@ -160,41 +158,37 @@ def look_up(
     it that was passed, if scores fall from level to level; else the bound is infinite, and it is the
     root (-1).
     """
+    starts = empty(clusters.shape[1], np.int64)
+    # By node above the labels, -1 is the last: where it is among those that were passed, or minus the
+    # number of its cluster among those below the beam, minus 2. Searching would take longer.
+    known = full(first_leaf + 1, -1, np.int32)
     for row in range(bounds.size):
+        if ptr[row] == ptr[row + 1]:
+            continue
+        opened = list_starts(clusters[row], child_ptr, starts)
+        count = passed_counts[row] if bounds[row] < np.inf else 0
+        for place in range(count):
+            known[passed_nodes[row, place]] = place
+        for entry in range(opened):
+            known[clusters[row, entry] - 1] = -2 - entry
         for at in range(ptr[row], ptr[row + 1]):
-            node, start, entry = first_leaf + node_of[labels[at]], 0, 0
-            own = parent_of[node] + 1
-            while entry < clusters.shape[1] and 0 <= clusters[row, entry] < own:
-                start += child_ptr[clusters[row, entry] + 1] - child_ptr[clusters[row, entry]]
-                entry += 1
-            if entry < clusters.shape[1] and clusters[row, entry] == own:
-                out_limits[at], out_above[at] = scores[row, start + node - child_ptr[own]], LISTED
+            node = first_leaf + node_of[labels[at]]
+            above = parent_of[node]
+            place = known[above]
+            if place < -1:
+                entry = -2 - place
+                score = scores[row, starts[entry] + node - child_ptr[above + 1]]
+                out_limits[at], out_above[at] = score, LISTED
                 continue
-            place = -1
-            while node >= 0 and place < 0 and bounds[row] < np.inf:
-                node = parent_of[node]
-                place = place_of(node, passed_nodes[row], passed_counts[row])
+            while above >= 0 and place < 0:
+                above = parent_of[above]
+                place = known[above]
             out_limits[at] = passed_scores[row, place] if place >= 0 else bounds[row]
-            out_above[at] = node if place >= 0 else -1
-
-
-@kernel(
-    void(
-        *pool_types,
-        const(i8),
-        i8,
-        *list_types,
-        const(i8),
-        array(f4),
-    ),
-    use=PREDICTION,
-)
-def complete(ptr, labels, node_of, first_leaf, nodes, scores, counts, out):
-    """The scores of labels that a search restricted to them has found."""
-    for row in range(counts.size):
-        for at in range(ptr[row], ptr[row + 1]):
-            place = place_of(first_leaf + node_of[labels[at]], nodes[row], counts[row])
-            out[at] = scores[row, place] if place >= 0 else -np.inf
+            out_above[at] = above if place >= 0 else -1
+        for place in range(count):
+            known[passed_nodes[row, place]] = -1
+        for entry in range(opened):
+            known[clusters[row, entry] - 1] = -1
 
 
 @kernel(

@@ -16,10 +16,28 @@ from treetop.kernels.words import SIXTEEN, WIDTH, number_at, value_at
 
 # Rows with more clusters per beam entry than this are searched by bisection, others are scanned.
 LONG_ROW = 24
-# How many weights ahead to prefetch.
-AHEAD = 12
+# How many weights ahead to prefetch; of how many features ahead how many clusters of the row.
+AHEAD, ROWS_AHEAD, CLUSTERS_AHEAD = 20, 3, np.uint64(64)
+LINE = 64  # bytes that are prefetched together
 ZERO, ONE = np.uint64(0), np.uint64(1)
 CHILD = np.uint32(0x7FFF)
+# A hit is one number, because a search writes many that it then drops: from bit 40 on the entry of the
+# beam, below it where the weights are, plus what makes marks below 0 positive.
+ENTRY, POSITIVE = np.int64(40), np.int64(1 << 31)
+WHERE = np.int64((1 << 40) - 1)
+
+
+@helper
+def hit_of(entry, mark, base):
+    """A hit: `mark` is where the weights are from `base` on, or itself a weight (see `words`)."""
+    where = mark + (np.int64(0) if mark < 0 else base)
+    return (np.int64(entry) << ENTRY) + (where + POSITIVE)
+
+
+@helper
+def parts_of_hit(hit):
+    """The entry of the beam, and where the weights are: the inverse of `hit_of`."""
+    return hit >> ENTRY, (hit & WHERE) - POSITIVE
 
 
 @helper
@@ -40,28 +58,28 @@ def seek(rows, start, end, cluster):
 
 
 @helper
-def find_weights(
-    data, start, places, ends, bases, clusters, beam_of, last_cluster, rows, hit_entry, hit_at, hit_x
-):
+def find_weights(data, start, places, ends, bases, clusters, beam_of, last_cluster, rows, hits, hit_x):
     """For each of a document's features its weights in the clusters of the beam; returns how many.
 
-    A hit is the beam entry, where the weights are and the feature's value: a mark below 0 (see
-    `words`), or one that begins at the feature's `bases`. `places` is where each feature stands in its
-    row; it moves behind the level's clusters, which end before `last_cluster`. `clusters` are those of
-    the beam, ascending; `beam_of` is the reverse.
+    Fills `hits` and the values of their features, `hit_x`. A feature's weights begin at its `bases`.
+    `places` is where each feature stands in its row; it moves behind the level's clusters, which end
+    before `last_cluster`. `clusters` are those of the beam, ascending; `beam_of` is the reverse.
     """
     # Places are unsigned: numba then leaves out its handling of negative indices.
     found = ZERO
     for number in range(places.size):
+        if number + ROWS_AHEAD < places.size:
+            ahead = places[number + ROWS_AHEAD]
+            last = min(ends[number + ROWS_AHEAD], ahead + CLUSTERS_AHEAD)
+            for at in range(ahead, last, np.uint64(LINE // 8)):
+                prefetch(rows, at)
         place, end = places[number], ends[number]
         x, base = data[start + number], bases[number]
         if end - place > np.uint64(LONG_ROW * clusters.size):
             for entry in range(clusters.size):
                 place = seek(rows, place, end, clusters[entry])
                 if place < end and rows[place, 0] == clusters[entry]:
-                    mark = np.int64(rows[place, 1])
-                    hit_entry[found] = entry
-                    hit_at[found] = mark if mark < 0 else mark + base
+                    hits[found] = hit_of(entry, np.int64(rows[place, 1]), base)
                     hit_x[found] = x
                     found += ONE
             place = seek(rows, place, end, last_cluster)
@@ -69,9 +87,7 @@ def find_weights(
             # No branch predictor can guess which clusters are in the beam: count instead of branching.
             while place < end and rows[place, 0] < last_cluster:
                 entry = beam_of[np.uint64(rows[place, 0])]
-                mark = np.int64(rows[place, 1])
-                hit_entry[found] = entry
-                hit_at[found] = mark if mark < 0 else mark + base
+                hits[found] = hit_of(entry, np.int64(rows[place, 1]), base)
                 hit_x[found] = x
                 found += np.uint64(entry >= 0)
                 place += ONE
@@ -111,22 +127,35 @@ def add_list(at, x, target, form, cells, raw):
 
 
 @helper
-def add_weights(hits, beam, stride, weights):
+def ask_for(hit, beam, value_words, cells):
+    """Prefetch the weights of a hit: the lines of full vectors that are read, the first of a list."""
+    entry, at = parts_of_hit(hit)
+    # Marks below 0 lead nowhere; asking for the first cell is cheaper than not asking.
+    prefetch(cells, max(at, np.int64(0)) >> 1)
+    if at > 0 and at & 1:
+        first, last = beam.lows[entry] * value_words, beam.counts[entry] * value_words
+        for word in range(first + LINE // 2, last, LINE // 2):
+            prefetch(cells, (at >> 1) + word)
+
+
+@helper
+def add_weights(found, beam, stride, weights):
     """raw[entry·stride + child] += x·w for every hit."""
     cells, form, raw = weights.cells, weights.form, beam.raw
-    for hit in range(hits):
-        if hit + AHEAD < hits:
-            # Marks below 0 lead nowhere; asking for the first cell is cheaper than not asking.
-            prefetch(cells, max(beam.hit_at[hit + AHEAD], np.int64(0)) >> 1)
-        entry, at, x = np.uint64(beam.hit_entry[hit]), beam.hit_at[hit], beam.hit_x[hit]
-        target = entry * np.uint64(stride)
+    for hit in range(found):
+        if hit + AHEAD < found:
+            ask_for(beam.hits[hit + AHEAD], beam, form[1], cells)
+        entry, at = parts_of_hit(beam.hits[hit])
+        x, target = beam.hit_x[hit], np.uint64(entry) * np.uint64(stride)
         if at < 0:
             bits = np.uint32(at)
             child = np.uint64((bits >> SIXTEEN) & CHILD)
             raw[target + child] += x * float_of(bits << SIXTEEN)
         elif at & 1:
-            count = np.uint64(beam.counts[entry])
-            add_full(np.uint64(at >> 1), x, target, count, form[1], cells, raw)
+            low = np.uint64(beam.lows[entry])
+            count = np.uint64(beam.counts[entry]) - low
+            words = np.uint64(at >> 1) + low * np.uint64(form[1])
+            add_full(words, x, target + low, count, form[1], cells, raw)
         else:
             add_list(np.uint64(at >> 1), x, target, form, cells, raw)
 
@@ -171,3 +200,14 @@ def score_dense(dense, row, first, count, dense_weights, raw, offset):
         store(raw, target + child, done)
         child += width
     store(raw, target + rest, tail)
+
+
+@helper
+def score_some_dense(dense, row, first, count, low, high, dense_weights, raw, offset):
+    """Like `score_dense`, but complete only for the children from `low` to `high` of `count`."""
+    if count < WIDTH or high - low > WIDTH:
+        score_dense(dense, row, first, count, dense_weights, raw, offset)
+        return
+    start = min(low, count - WIDTH)
+    target, at = np.uint64(offset + start), np.uint64(first * dense.shape[1] + start)
+    store(raw, target, dense_products(dense, row, dense_weights, at, count, raw, target))

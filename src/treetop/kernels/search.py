@@ -98,8 +98,7 @@ def search_row(row, documents, weights, levels, widths, transforms, marks, found
             beam.beam_of,
             weights.level_ptr[level + 1],
             weights.rows,
-            beam.hit_entry,
-            beam.hit_at,
+            beam.hits,
             beam.hit_x,
         )
         add_weights(np.int64(hits), beam, stride, weights)

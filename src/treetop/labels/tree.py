@@ -46,7 +46,7 @@ class Tree:
         """D, the number of levels."""
         return len(self.child_ptr)
 
-    @property
+    @cached_property
     def sizes(self) -> list[int]:
         """K[1] … K[D]."""
         return [int(pointers[-1]) for pointers in self.child_ptr]

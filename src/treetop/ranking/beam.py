@@ -12,8 +12,12 @@ from treetop.kernels import search as kernel
 from treetop.ranking.scores import PathScore
 from treetop.ranking.weights import Weights
 from treetop.runtime import parallel
+from treetop.runtime.anywhere import on_cluster, parallel_tasks, run_anywhere
 
 ROWS_PER_TASK = 256
+# On a cluster, at most so many: the results of a task are a message.
+MOST_ROWS_PER_REMOTE_TASK = 4096
+REMOTE_TASKS_PER_CORE = 4
 NO_MASK = np.empty(0, np.uint8)
 NO_NODES = np.empty(0, np.int64)
 NO_SCORES = np.empty(0, np.float32)
@@ -95,6 +99,28 @@ def beam_search(weights: Weights, X: Features, plan: SearchPlan, threads: int) -
         search((0, 1), np.zeros(1, np.uint8))
     else:
         parallel.run(search, parallel.ranges(rows, -(-rows // ROWS_PER_TASK)), threads)
+    return found._replace(scores=plan.score.final(found.scores))
+
+
+def search_anywhere(weights: Weights, X: Features, plan: SearchPlan, threads: int) -> Nodes:
+    """Like `beam_search`, but on the cluster if one is in use, to which `weights` are sent."""
+    if not on_cluster():
+        return beam_search(weights, X, plan, threads)
+    rows, plan = X.rows, plan.reaching_all()
+    found = no_results(rows, plan.top)
+
+    def search(span: tuple[int, int], cancel: np.ndarray) -> Nodes:
+        own = no_results(span[1] - span[0], plan.top)
+        search_span(weights, X, plan.of_rows(*span), span, own, cancel)
+        return own
+
+    def keep(span: tuple[int, int], own: Nodes) -> None:
+        for whole, part in zip(found, own, strict=True):
+            whole[slice(*span)] = part
+
+    count = REMOTE_TASKS_PER_CORE * parallel_tasks(threads)
+    spans = parallel.ranges(rows, max(count, -(-rows // MOST_ROWS_PER_REMOTE_TASK)))
+    run_anywhere(search, spans, threads, None, keep, stage="beam search")
     return found._replace(scores=plan.score.final(found.scores))
 
 

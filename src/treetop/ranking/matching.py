@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from treetop.features.hybrid import Features
 from treetop.labels.relevance import binarize
 from treetop.labels.tree import Tree
-from treetop.ranking.beam import Nodes, SearchPlan, Start, beam_search, to_csr
+from treetop.ranking.beam import Nodes, SearchPlan, Start, search_anywhere, to_csr
 from treetop.ranking.chunks import assemble
 from treetop.ranking.ranker import beams_of_levels, score_of_levels
 from treetop.ranking.weights import ClusterWeights, Weights
@@ -78,7 +78,7 @@ def best_nodes(
             scores=worth.astype(np.float32),
         )
         plan = plan._replace(start=start)
-    best = beam_search(weights, X, plan, threads)
+    best = search_anywhere(weights, X, plan, threads)
     predicted = to_csr(Nodes(best.nodes - offset, best.scores, best.counts), tree.sizes[level - 1])
     predicted.sort_indices()
     return predicted

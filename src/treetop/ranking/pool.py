@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from treetop.kernels.transforms import ADD
 from treetop.ranking.beam import Nodes, Passed, SearchPlan, no_results
 from treetop.ranking.ranker import Ranker
 
@@ -40,7 +41,8 @@ class Pool(NamedTuple):
     def part(self, kept: np.ndarray) -> Pool:
         """Some of the candidates: `kept` is a mask."""
         ptr = np.append(0, np.cumsum(kept))[self.ptr]
-        return Pool(ptr, self.labels[kept], self.limits[:, kept], self.above[:, kept])
+        limits, above = self.limits.compress(kept, axis=1), self.above.compress(kept, axis=1)
+        return Pool(ptr, self.labels[kept], limits, above)
 
 
 class Search(NamedTuple):
@@ -68,6 +70,11 @@ class Search(NamedTuple):
     def multiplies(self) -> bool:
         """Whether scores are logarithms of what counts in the mean."""
         return self.plans[0].score.exponentiate
+
+    @property
+    def falls(self) -> bool:
+        """Whether no label scores more than a node above it."""
+        return bool(self.plans[0].score.combines[-1] == ADD)
 
     def of_rows(self, first: int, last: int) -> Search:
         """The search for some of the documents."""

@@ -7,6 +7,7 @@ trees, even those whose beam did not reach it, so it does not depend on how many
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,8 @@ from treetop.runtime import parallel
 # Rows per task: as many as have about this many candidates in all trees, within limits. Larger tasks
 # search each tree longer, whose weights then stay in the processor's cache.
 CANDIDATES_PER_TASK, FEWEST_ROWS, MOST_ROWS = 3 << 20, 8, 1024
+# Labels per document that take less time to score in all trees than to look through again.
+FEW = 32
 # Rounding must not drop a label that ties with the last of the best.
 SLACK = 1e-5
 
@@ -71,11 +74,25 @@ def best_of_trees(
 
 def scored_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray) -> Pool:
     """The candidates that may be among the `k` best of each document, scored in every tree."""
-    given = search.plans[0].candidates[0].size > 0
-    pool = given_pool(search) if given else best_pool(search, X, span, k, cancel)
-    for tree in range(len(search.rankers)):
-        score_missing(search, pool, tree, X, span, cancel)
+    trees = range(len(search.rankers))
+    if search.plans[0].candidates[0].size:
+        pool = given_pool(search)
+    else:
+        pool, floors = best_pool(search, X, span, k, cancel)
+        # Scores are mostly far below their limits: with some known, few labels are left for the others.
+        for above, tree in product((1, 0) if search.falls else (0,), trees):
+            if pool.labels.size <= FEW * pool.counts.size:
+                break
+            score_missing(search, pool, tree, above, X, span, cancel)
+            pool = pool_reaching(search, pool, floors)
+    for tree in trees:
+        score_missing(search, pool, tree, 0, X, span, cancel)
     return pool
+
+
+def pool_reaching(search: Search, pool: Pool, floors: np.ndarray) -> Pool:
+    """The labels of a pool whose means may reach the documents' floors."""
+    return pool.part(search.means(pool.limits) >= np.repeat(floors, pool.counts))
 
 
 def given_pool(search: Search) -> Pool:
@@ -89,14 +106,19 @@ def given_pool(search: Search) -> Pool:
     return pool.part(plan.allowed[leaves] > 0) if plan.allowed.size else pool
 
 
-def best_pool(search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray) -> Pool:
-    """The labels of all trees that may be among the `k` best of each document."""
+def best_pool(
+    search: Search, X: Features, span: tuple[int, int], k: int, cancel: np.ndarray
+) -> tuple[Pool, np.ndarray]:
+    """The labels of all trees that may be among the `k` best of each document.
+
+    Also returns what the mean of these reaches at least, float32 by document.
+    """
     for ranker, plan, (found, bounds, passed) in zip(*search[:3], strict=True):
         whole = plan._replace(whole=True)
         search_span(ranker.weights, X, whole, span, found, cancel, bounds, passed)
     floors = lowest_means(search, pool_above(search, best_of_each(search, k)), k)
     pool = pool_above(search, lowest_scores(search, floors))
-    return pool.part(search.means(pool.limits) >= np.repeat(floors, pool.counts))
+    return pool_reaching(search, pool, floors), floors
 
 
 def best_of_each(search: Search, k: int) -> np.ndarray:

@@ -82,6 +82,21 @@ class Ranker:
         candidates: sp.csr_matrix | None = None,
     ) -> SearchPlan:
         """The search for all labels below the final beam; arguments as in `predict`."""
+        if beam is None and allowed_labels is None and candidates is None:
+            return self.usual_plan
+        return self._plan(beam, allowed_labels, candidates)
+
+    @cached_property
+    def usual_plan(self) -> SearchPlan:
+        """The search with the beams of the settings and without limits."""
+        return self._plan()
+
+    def _plan(
+        self,
+        beam: int | None = None,
+        allowed_labels: np.ndarray | None = None,
+        candidates: sp.csr_matrix | None = None,
+    ) -> SearchPlan:
         # A wider beam than all nodes of a level holds no more of them, but takes memory.
         beams = np.full(self.tree.depth, beam, np.int64) if beam else self.beams
         beams = np.minimum(beams, max(self.tree.sizes[:-1], default=0) + 1)

@@ -31,6 +31,11 @@ def using_cluster(runtime: Runtime) -> Iterator[Cluster | None]:
         cluster.close()
 
 
+def on_cluster() -> bool:
+    """Whether `run_anywhere` uses a cluster."""
+    return bool(active)
+
+
 def parallel_tasks(threads: int) -> int:
     """Return how many tasks of `run_anywhere` are computed at the same time."""
     return active[-1].cores if active else threads

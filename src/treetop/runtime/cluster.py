@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 TASKS_PER_CORE = 2
 SECONDS_BETWEEN_LOOKS = 1.0
 RETRIES = 3
-LOCAL, LOOPBACK = "local", "127."
+LOCAL, AUTO, LOOPBACK = "local", "auto", "127."
 SECONDS_TO_ANSWER = 10
 
 
@@ -42,6 +42,7 @@ class Cluster:
         self.stall_seconds = 60 * runtime.stall_minutes
         self.connected_here = not self.ray.is_initialized()
         if self.connected_here:
+            check_answers(str(runtime.cluster))
             self.reporter.step("connecting to the cluster")
             self.connect(str(runtime.cluster))
         self.whereabouts: Any = None  # an actor, from the first tasks on
@@ -61,7 +62,6 @@ class Cluster:
         if address == LOCAL:
             options |= {"num_cpus": self.runtime.thread_count, "include_dashboard": False}
             options["_node_ip_address"] = "127.0.0.1"
-        check_answers(address)
         if address.startswith(LOOPBACK):  # Ray would look for the machine's outer address
             options["_node_ip_address"] = address.partition(":")[0]
         try:
@@ -231,9 +231,16 @@ def fetched(reference: Any) -> Any:
 
 def check_answers(address: str) -> None:
     """Raise unless something listens at HOST:PORT; Ray would try for minutes."""
-    host, _, port = address.rpartition(":")
-    if "/" in address or not host or not port.isdecimal():
+    if address in (LOCAL, AUTO):
         return
+    if "://" in address:
+        raise TreetopError(
+            f"cluster {address!r} is used from outside, which treetop cannot: run on one of its "
+            "machines with cluster=auto (--cluster auto), for instance by `ray job submit`"
+        )
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal():
+        raise TreetopError(f"cluster {address!r} is not an address: use HOST:PORT, auto or local")
     try:
         socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
     except OSError as error:

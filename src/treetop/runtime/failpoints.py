@@ -2,10 +2,10 @@
 
 ``TREETOP_FAILPOINT`` is a JSON object, or a list of them: ``{"at": "level-1", "step": 3, "process": 1,
 "fault": "kill", "once": "FILE"}``. `at` names a stage: ``level-1`` and others that are fine-tuned,
-``PIFA``, ``label tree``, ``encoding`` and ``rankers`` in tasks on a cluster, ``predict``, ``chunks`` of
-weights, ``before NAME`` and ``after NAME`` for files of a run. With `step`, only that step or task
-fails; with `process`, only in the process of that rank; with `node`, only on that machine; with
-`once`, only if FILE does not exist yet, and it is created, so that a retry succeeds.
+``PIFA``, ``label tree``, ``encoding``, ``rankers`` and ``beam search`` in tasks on a cluster,
+``predict``, ``chunks`` of weights, ``before NAME`` and ``after NAME`` for files of a run. With `step`,
+only that step or task fails; with `process`, only in the process of that rank; with `node`, only on
+that machine; with `once`, only if FILE does not exist yet, and it is created, so that a retry succeeds.
 
 The name of a machine is its host name, or what ``TREETOP_NODE`` says, for machines that share one host.
 """

@@ -6,7 +6,7 @@ import os
 import pickle
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any
@@ -74,15 +74,45 @@ class GroupTeam(Team):
                 distributed.recv(torch.from_numpy(share), rank)
         return shares
 
-    def joined(self, network: Any, some_unused: bool) -> Any:
-        """Wrap a module so that the processes average its gradients."""
+    def joined(self, network: Any, some_unused: bool, averaged_apart: Sequence[Any] = ()) -> Any:
+        """Wrap a module so that the processes average its gradients, except some weights'."""
         from torch.nn.parallel import DistributedDataParallel
 
+        # The attribute that DistributedDataParallel reads. All processes start with the same weights.
+        network._ddp_params_and_buffers_to_ignore = [
+            name
+            for name, weight in network.named_parameters()
+            if any(weight is apart for apart in averaged_apart)
+        ]
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", message="`broadcast_buffers` is deprecated")
             return DistributedDataParallel(
-                network, find_unused_parameters=some_unused, broadcast_buffers=False
+                network,
+                find_unused_parameters=some_unused,
+                broadcast_buffers=False,
+                gradient_as_bucket_view=True,
             )
+
+    def average_rows(self, gradient: Any) -> None:
+        """Average a gradient, of which few rows are not 0, over the processes: only those are sent.
+
+        All processes add up in the same order, so they get the same sums.
+        """
+        from torch import distributed
+
+        gradient /= self.size
+        rows = gradient.any(1).nonzero()[:, 0]
+        counts = [int(count) for count in self.everyone(rows.new_tensor([rows.numel()]))]
+        most = max(counts)
+        if self.size * most >= len(gradient):  # everything at once is less
+            distributed.all_reduce(gradient)
+            return
+        numbers, values = rows.new_zeros(most), gradient.new_zeros(most, gradient.shape[1])
+        numbers[: rows.numel()], values[: rows.numel()] = rows, gradient[rows]
+        gradient[rows] = 0
+        shares = zip(counts, self.everyone(numbers), self.everyone(values), strict=True)
+        for count, own_numbers, own_values in shares:
+            gradient.index_add_(0, own_numbers[:count], own_values[:count])
 
     def device(self, name: str) -> str:
         """The device of this process: with GPUs, the one of its number on its machine."""

@@ -8,7 +8,7 @@ takes no encoder.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,12 +92,16 @@ class Team:
         """Return the rows of all processes, float32, on the leader; `counts` of each are known."""
         return [rows]
 
-    def joined(self, network: Any, some_unused: bool) -> Any:
+    def joined(self, network: Any, some_unused: bool, averaged_apart: Sequence[Any] = ()) -> Any:
         """Wrap a module so that the processes average its gradients.
 
-        `some_unused`: whether the module has weights that get no gradients.
+        `some_unused`: whether the module has weights that get no gradients. The gradients of the
+        weights `averaged_apart` are left to `average_rows`.
         """
         return network
+
+    def average_rows(self, gradient: Any) -> None:
+        """Average a gradient, of which few rows are not 0, over the processes, in place."""
 
     def device(self, name: str) -> str:
         """The device of this process, if the runtime names `name`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from treetop.features.hybrid import raw_csr
+from treetop.features.hybrid import raw_csr, scipy_csr
 from treetop.kernels import sparse as kernel
 from treetop.runtime import parallel
 from treetop.runtime.spool import NewArray
@@ -24,7 +24,7 @@ def stack(rows: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
         data[part], indices[part] = rows[number].data, rows[number].indices
 
     parallel.run(work, range(len(rows)), threads)
-    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, rows[0].shape[1]))
+    return raw_csr(data, indices, ends, (ends.size - 1, rows[0].shape[1]))
 
 
 def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
@@ -40,11 +40,11 @@ def side_by_side(parts: list[sp.csr_matrix], threads: int) -> sp.csr_matrix:
 
     def work(task: tuple[int, int], _: np.ndarray) -> None:
         for part, start, shift in zip(parts, starts, shifts, strict=False):
-            matrix = part.indptr.astype(np.int64), part.indices, part.data
+            matrix = part.indptr.astype(np.int64, copy=False), part.indices, part.data
             kernel.place_rows(*matrix, *task, start, int(shift), scales, indices, data)
 
     parallel.over_ranges(work, ends.size - 1, threads)
-    return sp.csr_matrix((data, indices, ends), shape=(ends.size - 1, int(shifts[-1])))
+    return raw_csr(data, indices, ends, (ends.size - 1, int(shifts[-1])))
 
 
 def joined_blocks(blocks: list[list[sp.csr_matrix]], limit: int, threads: int) -> sp.csr_matrix:
@@ -53,7 +53,7 @@ def joined_blocks(blocks: list[list[sp.csr_matrix]], limit: int, threads: int) -
     A matrix of more than `limit` bytes is mapped from a file, so no block is in memory twice.
     """
     if len(blocks) == 1:
-        return side_by_side(blocks.pop(), threads)
+        return scipy_csr(side_by_side(blocks.pop(), threads))
     sizes = [np.sum([np.diff(part.indptr) for part in parts], axis=0) for parts in blocks]
     ends = np.append(0, np.cumsum(np.concatenate(sizes)))
     starts = np.append(0, np.cumsum([own.sum() for own in sizes])).tolist()

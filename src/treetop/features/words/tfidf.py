@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from treetop.errors import TreetopError
-from treetop.features.hybrid import raw_csr
+from treetop.features.hybrid import raw_csr, scipy_csr
 from treetop.features.words.corpus import Spool, read_corpus
 from treetop.features.words.grams import GramTable, build_table, choose, count_levels
 from treetop.features.words.stacking import joined_blocks, side_by_side, stack
@@ -129,7 +129,7 @@ class FittedAnalyser:
         parts = parallel.over_ranges(work, block.ends.size, threads)
         features, values, sizes = (np.concatenate(column) for column in zip(*parts))
         shape = (block.ends.size, self.features)
-        return sp.csr_matrix((values, features, np.append(0, np.cumsum(sizes))), shape=shape)
+        return raw_csr(values, features, np.append(0, np.cumsum(sizes)), shape)
 
 
 def empty_table(analyser: Analyser) -> TokenTable:
@@ -185,7 +185,7 @@ class Tfidf:
         blocks = list(self.transform_blocks(texts, threads))
         if not blocks:
             return sp.csr_matrix((0, self.features), dtype=np.float32)
-        return stack(blocks, parallel.thread_count(threads))
+        return scipy_csr(stack(blocks, parallel.thread_count(threads)))
 
     def transform_blocks(
         self, texts: Iterable[str], threads: int | None = None

@@ -37,6 +37,8 @@ class Objective:
     weighting: Weighting
     team: Team = field(default_factory=Team)
     network: Any = None  # encoder and head as the processes of the team share them; None: alone
+    # Token vectors: a batch has gradients for few of them, so they are averaged by rows.
+    vectors: Tensor | None = None
 
     def shared(self) -> Objective:
         """Return the objective whose gradients the processes of the encoder's team average."""
@@ -47,8 +49,11 @@ class Objective:
         self.part_gradients(BatchPart(np.zeros(1, np.int64), 0), 1)
         learned = [weight for weight in network.parameters() if weight.requires_grad]
         some_unused = any(weight.grad is None for weight in learned)
+        vectors: Tensor = self.encoder.encoder.model.get_input_embeddings().weight
+        by_row = [] if vectors.grad is None else [vectors]
         network.zero_grad(set_to_none=True)
-        return replace(self, team=team, network=team.joined(network, some_unused))
+        together = team.joined(network, some_unused, by_row)
+        return replace(self, team=team, network=together, vectors=by_row[0] if by_row else None)
 
     def logits(self, batch: DeviceBatch) -> Tensor:
         """Score the nodes of the level for the documents of a batch."""
@@ -93,6 +98,8 @@ class Objective:
         for number, part in enumerate(parts, start=1):
             with nullcontext() if number == len(parts) else self.without_averaging():
                 total += self.part_gradients(part, documents)
+        if self.vectors is not None and self.vectors.grad is not None:
+            self.team.average_rows(self.vectors.grad)
         return total
 
     def part_gradients(self, part: BatchPart, documents: int) -> Tensor:
