@@ -227,7 +227,7 @@ train mydata -o new --model xr-transformer --preset fast
 train mydata -o new --model bert-base-uncased
     treetop: unknown model 'bert-base-uncased': choose one of xr-linear, xr-transformer; the name of an encoder goes to --encoder
 train mydata -o new --encoder minilm
-    treetop: --encoder is for --model xr-transformer: add that, or leave it out
+    treetop: --encoder is for --model xr-transformer or --quality best: add one, or leave it out
 train mydata -o new --resume
     treetop: --resume is for xr-transformer: xr-linear trains in one go: leave out --resume
 train mydata -o new --processes 2

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treetop.features.hybrid import Features
     from treetop.runtime import Runtime
     from treetop.tuning.choosing import Tuned
+    from treetop.tuning.encoder_trial import best_estimator
     from treetop.tuning.tuning import tune
 
 __version__ = "0.1.0"
@@ -40,6 +41,7 @@ __all__ = [
     "XRLinear",
     "XRTransformer",
     "__version__",
+    "best_estimator",
     "compare",
     "from_preset",
     "from_pretrained",
@@ -57,6 +59,7 @@ _HOMES = {
     "TreetopError": "treetop.errors",
     "XRLinear": "treetop.estimators",
     "XRTransformer": "treetop.estimators",
+    "best_estimator": "treetop.tuning.encoder_trial",
     "compare": "treetop.evaluation.comparing",
     "from_preset": "treetop.estimators",
     "from_pretrained": "treetop.estimators",

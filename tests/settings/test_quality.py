@@ -6,7 +6,7 @@ import treetop
 from treetop.cli.main import run_command
 from treetop.errors import TreetopError
 from treetop.settings.making import PARAMETERS
-from treetop.settings.quality import QUALITIES, quality_settings
+from treetop.settings.quality import QUALITIES, UPPER_LAYERS, plans, quality_settings
 
 
 @pytest.mark.parametrize("kind", list(PARAMETERS))
@@ -31,6 +31,15 @@ def test_settings_given_by_hand_win():
 def test_an_unknown_quality_is_an_error():
     with pytest.raises(TreetopError, match="quality is 'fine': choose one of quick, balanced, best"):
         quality_settings("fine", "xr-linear")
+
+
+def test_plans_go_from_much_to_little():
+    assert [name for name, _ in plans("xr-linear", "best")] == ["best", "balanced", "quick"]
+    listed = dict(plans("xr-transformer", "balanced"))
+    assert list(listed.values())[1:3] == [{"tuned_layers": UPPER_LAYERS}, {"fine_tune": False}]
+    assert [name.split(",")[0] for name in listed] == ["balanced"] * 3 + ["quick"]
+    for settings in listed.values():
+        PARAMETERS["xr-transformer"].settings(settings)
 
 
 @pytest.fixture(scope="module")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treetop.cli.members import Settings
+from treetop.cli.members import TRANSFORMER, Settings
 from treetop.cli.options import TrainOptions
 from treetop.data import Dataset
 from treetop.errors import TreetopError
@@ -17,6 +17,9 @@ from treetop.training import read_labels
 from treetop.training.advice.advising import Estimate, estimate_training
 from treetop.training.advice.planning import plan_within
 from treetop.training.advice.sample import sampled_rows
+
+if TYPE_CHECKING:  # importing it takes time that most trainings do not need
+    from treetop.tuning.encoder_trial import Decision
 
 
 def advise(
@@ -46,6 +49,58 @@ def advise(
             report.note(warning)
         estimates.append(estimate)
     return summed_up(estimates, 1 if options.hold_out is None else 2)
+
+
+def dialled(
+    options: TrainOptions, kind: str, members: list[Settings], dataset: Dataset, report: Reporter
+) -> tuple[str, list[Settings], str]:
+    """The kind of model and the settings that ``--time`` and ``--quality best`` stand for on the data.
+
+    Also a line that says why an encoder is used, or is not; empty if that was not tried.
+    """
+    given = members
+    if options.time is not None:
+        members = planned(options, kind, members, dataset, report)
+    best = options.quality == "best" or (options.time is not None and options.quality is None)
+    split = dataset.split("train")
+    one_of_texts = len(members) == 1 and split.texts is not None and split.X is None
+    if not best or kind != TRANSFORMER or not one_of_texts:
+        return kind, members, ""
+    decided = ("fine_tune", "tuned_layers")  # by trials, unless by hand
+    asked = {name: members[0][name] for name in members[0] if name not in decided or name in given[0]}
+    decision = encoder_decision(options, asked, dataset, report)
+    if decision is None:
+        return kind, members, ""
+    report.note(decision.line)
+    chosen = decision.candidate
+    known = PARAMETERS[chosen.kind].defaults
+    if chosen.kind != kind and options.time is not None:  # there is time for more without the encoder
+        own = {name: value for name, value in given[0].items() if name in known}
+        return chosen.kind, planned(options, chosen.kind, [own], dataset, report), decision.line
+    settings = {name: value for name, value in asked.items() if name in known}
+    return chosen.kind, [{**settings, **chosen.settings}], decision.line
+
+
+def encoder_decision(
+    options: TrainOptions, settings: Settings, dataset: Dataset, report: Reporter
+) -> Decision | None:
+    """Decide between uses of the encoder, and words alone unless xr-transformer was asked for."""
+    from treetop.tuning.encoder_trial import Candidate, decided_for
+
+    split = dataset.split("train")
+    texts = list(split.texts or ())
+    Y, _ = read_labels(split.given_labels, None if split.labels is not None else dataset.label_names)
+    runtime = PARAMETERS[TRANSFORMER].runtime(settings).changed(reporter=report)
+    warm_up(common_kernels(), runtime.threads, report)
+
+    def fits(candidate: Candidate, share: float) -> bool:
+        if options.time is None:
+            return True
+        method = PARAMETERS[candidate.kind].settings({**settings, **candidate.settings})
+        estimate, _ = estimate_training(texts, Y, method, runtime)
+        return estimate is None or (1 + share) * estimate.seconds <= parse_time(options.time)
+
+    return decided_for(texts, Y, settings, runtime, options.model is not None, fits)
 
 
 def planned(

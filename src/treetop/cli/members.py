@@ -22,6 +22,8 @@ Settings = dict[str, Any]
 def model_kind(options: TrainOptions) -> str:
     """The kind of model: ``--model``, else the preset's, else xr-linear."""
     kind = options.model or (presets.kind_of(options.preset) if options.preset else LINEAR)
+    if options.model is None and options.preset is None and tries_encoder(options):
+        return TRANSFORMER
     if kind not in PARAMETERS:
         near = difflib.get_close_matches(kind.lower().replace("_", "-"), PARAMETERS, 1, 0.7)
         if near:
@@ -33,6 +35,11 @@ def model_kind(options: TrainOptions) -> str:
     return kind
 
 
+def tries_encoder(options: TrainOptions) -> bool:
+    """Whether the dial may use the encoder that is given, if it pays."""
+    return options.encoder is not None and (options.quality == "best" or options.time is not None)
+
+
 def model_settings(options: TrainOptions, kind: str) -> Settings:
     """The settings of the quality, changed by the preset, by options and then by ``--set``."""
     chosen = {}
@@ -42,7 +49,9 @@ def model_settings(options: TrainOptions, kind: str) -> Settings:
         chosen |= presets.settings_of(options.preset, kind)
     if options.encoder is not None:
         if kind != TRANSFORMER:
-            raise TreetopError("--encoder is for --model xr-transformer: add that, or leave it out")
+            raise TreetopError(
+                "--encoder is for --model xr-transformer or --quality best: add one, or leave it out"
+            )
         chosen["encoder"] = options.encoder
     if options.optimize is not None:
         chosen["optimize"] = options.optimize

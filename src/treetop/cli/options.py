@@ -68,7 +68,8 @@ class TrainOptions(ReadOptions):
     )
     encoder: str | None = documented(
         None,
-        "Text encoder of xr-transformer: minilm, a name on the Hugging Face Hub, or a folder.",
+        "Text encoder of xr-transformer: minilm, a name on the Hugging Face Hub, or a folder. With "
+        "--quality best or --time and without --model, it is used if it pays.",
         section="Model",
     )
     hold_out: float | None = documented(

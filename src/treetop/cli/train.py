@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import treetop
-from treetop.cli.advice import advise, planned
+from treetop.cli.advice import advise, dialled
 from treetop.cli.console import Console, shell_command
 from treetop.cli.holding_out import held_out_metrics
 from treetop.cli.members import TRANSFORMER, Settings, encoders_for_torch, model_kind, variants
@@ -126,8 +126,7 @@ def train_members(
     check_split_has_labels(split, "learn from")
     note_unlabelled(split, report)
     note_features(split, kind, report)
-    if options.time is not None:
-        members = planned(options, kind, members, dataset, report)
+    kind, members, line = dialled(options, kind, members, dataset, report)
     estimate = advise(options, kind, members, dataset, report) if advises else None
     started = time.perf_counter()
 
@@ -138,7 +137,9 @@ def train_members(
                 report.note(f"member {number + 1} of {len(members)}: {settings.get('encoder', kind)}")
             own = run_options(options, kind, part, number, held_out)
             estimator = fit(KINDS[kind](**settings), part, part.split("train"), report, **own)
-            estimator.model_ = replace(estimator.model_, preset=preset_name(options.preset))
+            why = "; ".join(filter(None, (line, estimator.model_.competition)))
+            preset = preset_name(options.preset)
+            estimator.model_ = replace(estimator.model_, preset=preset, competition=why)
             if folder is not None:
                 estimator = put_aside(estimator, folder / f"{number}{'-held-out' * held_out}")
             models.append(estimator)

@@ -66,6 +66,7 @@ class TransformerKeywords(LinearKeywords, total=False):
     fine_tune: bool
     first_tree: str
     largest_level: int
+    tuned_layers: int | None
     budget: str
     batch: int
     learning_rate: float | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from treetop.errors import TreetopError
 from treetop.features.encoders.opening import TextEncoder, is_word_vectors, open_encoder, open_tokenizer
@@ -13,6 +13,9 @@ from treetop.features.encoders.subwords import Ragged
 from treetop.runtime import Runtime
 from treetop.runtime.background import Later, short_turns
 from treetop.settings.schema import TransformerSettings
+
+if TYPE_CHECKING:  # importing it takes seconds
+    from treetop.features.encoders.transformer import Encoder
 
 
 class Tokens(NamedTuple):
@@ -33,7 +36,7 @@ class Opening:
     def _open(self, settings: TransformerSettings, runtime: Runtime) -> TextEncoder:
         if settings.fine_tune and is_word_vectors(settings.encoder):
             raise TreetopError("word vectors cannot be fine-tuned: set fine_tune=false")
-        return open_encoder(
+        encoder = open_encoder(
             settings.encoder,
             runtime,
             pooling=settings.pooling,
@@ -42,6 +45,11 @@ class Opening:
             to_learn=True,
             tokenizer=self._tokenizer.result(),
         )
+        if settings.fine_tune and settings.tuned_layers is not None:
+            from treetop.features.encoders.layers import check_tuned_layers
+
+            check_tuned_layers(cast("Encoder", encoder), settings.tuned_layers)
+        return encoder
 
     @contextmanager
     def meanwhile(self) -> Iterator[None]:

@@ -44,6 +44,7 @@ LABEL_FEATURES = ("label_features", "tree_features", "tree_passes", "seed")
 FEATURE_MAP = ("dense_weight", "center", "words")
 ENCODER = ("encoder", "pooling", "max_length")
 TUNING = (
+    "tuned_layers",
     "budget",
     "batch",
     "learning_rate",

@@ -1,6 +1,7 @@
 """The estimate of a training: the counts are right, the figures plausible, the warning helps."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,19 @@ import scipy.sparse as sp
 
 import treetop
 from treetop.runtime import Runtime
-from treetop.settings.schema import LinearSettings
+from treetop.settings.schema import LinearSettings, TransformerSettings
 from treetop.training.advice import advising, sample
 from treetop.training.advice.advising import estimate_of, estimate_training, warning
+from treetop.training.advice.encoding import EncoderFigures
 from treetop.training.advice.problem import read_problem
-from treetop.training.advice.stages import StageEstimate, added_up
+from treetop.training.advice.stages import (
+    FOLD,
+    OF_LISTED,
+    StageEstimate,
+    added_up,
+    calibration,
+    encoder,
+)
 from treetop.training.advice.trial import labels_of_counts
 
 RUNTIME = Runtime(threads=2)
@@ -48,7 +57,8 @@ def test_features_are_predicted_from_the_sample(documents, problem):
 
 def test_the_estimate_is_the_sum_of_its_stages(problem):
     estimate = estimate_of(problem)
-    assert [stage.name for stage in estimate.stages] == ["competition", "text features", "rankers"]
+    names = ["competition", "text features", "rankers", "calibration"]
+    assert [stage.name for stage in estimate.stages] == names
     assert estimate.seconds == sum(stage.seconds for stage in estimate.stages) > 0
     described = estimate.as_json()
     assert described["memory"] == max(stage["memory"] for stage in described["stages"].values())
@@ -58,7 +68,7 @@ def test_the_estimate_is_the_sum_of_its_stages(problem):
 def test_a_tree_has_a_stage_of_its_own(documents):
     settings = LinearSettings(flat_labels=0, leaf=10, trees=1)
     estimate, warned = estimate_training(*documents, settings, RUNTIME)
-    names = ["competition", "text features", "label trees", "rankers"]
+    names = ["competition", "text features", "label trees", "rankers", "calibration"]
     assert [stage.name for stage in estimate.stages] == names
     assert warned is None
 
@@ -114,3 +124,33 @@ def test_labels_are_tried_that_are_as_frequent_as_all():
     chosen = labels_of_counts(np.repeat(own, 20), counts)
     assert np.unique(chosen).size == chosen.size == 64
     assert 5 in np.repeat(own, 20)[chosen]
+
+
+def test_layers_that_are_not_tuned_are_computed_once(problem):
+    figures = EncoderFigures("cpu", 16, seconds=10.0, memory=0, weights=100, layers=4)
+    seconds = {}
+    for tuned in (None, 1, 4):
+        settings = TransformerSettings(budget="2 epochs", tuned_layers=tuned)
+        given = problem._replace(encoder=figures, settings=settings)
+        seconds[tuned] = {stage.name: stage.seconds for stage in encoder(given)}
+    seen = seconds[None]["fine-tuning"] / (3 * 10)  # epochs of whole batches
+    assert seen == pytest.approx(2, rel=0.1)
+    assert seconds[4] == seconds[None]
+    assert seconds[1]["fine-tuning"] == pytest.approx(10 * (3 * seen / 4 + 3 / 4))
+    assert seconds[1]["embedding"] == 10
+
+
+def test_calibration_is_a_stage_and_trains_the_rankers_again(problem):
+    without = problem._replace(settings=replace(problem.settings, calibration=False))
+    own, other = (
+        {stage.name: stage for stage in estimate_of(one).stages} for one in (problem, without)
+    )
+    assert own.keys() - other.keys() == {"calibration"}
+    assert own["rankers"].seconds == pytest.approx((1 + FOLD) * other["rankers"].seconds)
+    assert own["rankers"].kept == 2 * other["rankers"].kept
+    assert own["rankers"].disk == other["rankers"].disk
+    # 600 of the 3,000 documents: 20 labels of each, and 10 of each of four copies
+    listed = 600 * 20 + 4 * 600 * 10
+    one = calibration(problem._replace(threads=1))[0]
+    assert one.seconds == pytest.approx(OF_LISTED * listed)
+    assert calibration(problem._replace(documents=100)) == []

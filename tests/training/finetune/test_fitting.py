@@ -46,7 +46,9 @@ def test_as_many_documents_are_computed_at_once_as_fit(monkeypatch):
 def test_the_error_names_the_setting_that_fits(monkeypatch):
     with pytest.raises(TreetopError, match=r"takes about 1,000.4 MB, but .*: set max_length=32, or ra"):
         that_fit(monkeypatch, SHAPE.of_document(32))
-    with pytest.raises(TreetopError, match="choose a smaller encoder, set fine_tune=false, or raise"):
+    with pytest.raises(
+        TreetopError, match="choose a smaller encoder, set tuned_layers=1 or fine_tune=false"
+    ):
         that_fit(monkeypatch, 0)
 
 

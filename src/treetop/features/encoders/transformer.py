@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -28,6 +28,25 @@ from treetop.runtime import Runtime
 # Tokens per batch without gradients, by device type.
 TOKENS_PER_BATCH = {"cuda": 1 << 18, "cpu": 1 << 12}
 OTHER_DEVICE_TOKENS = 1 << 14
+
+
+class Documents(Protocol):
+    """Documents to embed: their token ids, or what takes the place of these."""
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Number of tokens of each document, int64."""
+
+    @property
+    def rows(self) -> int:
+        """Number of documents."""
+
+
+class Batched(Protocol):
+    """Documents of which batches are gathered on the device."""
+
+    def padded(self, rows: Tensor, width: int, full: bool) -> tuple[Tensor, Tensor | None]:
+        """What the model reads of some documents, and their mask; see `DeviceRagged`."""
 
 
 class Encoder(nn.Module):
@@ -67,12 +86,14 @@ class Encoder(nn.Module):
         """Columns of Φ_dnn."""
         return int(getattr(self.model.config, "hidden_size", 0) or self.model.config.d_model)
 
+    @property
+    def layers(self) -> int:
+        """Number of layers."""
+        return int(getattr(self.model.config, "num_hidden_layers", 12))
+
     def forward(self, ids: Tensor, mask: Tensor | None, model: nn.Module | None = None) -> Tensor:
         """Vectors (float32, rows x width) of padded ids; `mask` is 1 at tokens, None if all are."""
-        segments = {}
-        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
-            segments["token_type_ids"] = xlnet_segments(ids, mask)
-        output = (model or self.model)(input_ids=ids, attention_mask=mask, **segments)
+        output = self.outputs(ids, mask, model or self.model)
         tokens: Tensor = output[0]
         if self.pooling == "pooler":
             pooled: Tensor = output.pooler_output
@@ -90,6 +111,13 @@ class Encoder(nn.Module):
         weights = (mask / counts[:, None]).to(tokens.dtype)
         return torch.bmm(weights[:, None], tokens)[:, 0].float()
 
+    def outputs(self, ids: Tensor, mask: Tensor | None, model: Any) -> Any:
+        """What the model computes from padded ids; the vectors of the tokens come first."""
+        segments = {}
+        if self.pooling == "summary" and self.model.config.model_type == "xlnet":
+            segments["token_type_ids"] = xlnet_segments(ids, mask)
+        return model(input_ids=ids, attention_mask=mask, **segments)
+
     def tokens(self, texts: Iterable[str]) -> Ragged:
         """Token ids of texts, truncated to `max_length`."""
         return token_ids_of(self.tokenizer, texts, self.max_length)
@@ -103,7 +131,7 @@ class Encoder(nn.Module):
     @torch.inference_mode()
     def embed(
         self,
-        tokens: Ragged,
+        tokens: Documents,
         advance: Callable[[], object] | None = None,
         batches: Iterable[np.ndarray] | None = None,
     ) -> np.ndarray:
@@ -114,12 +142,12 @@ class Encoder(nn.Module):
         was_training = self.training
         if was_training:
             self.eval()
-        self.check_ids(tokens.ids)
         model, device = self.for_inference(), next(self.parameters()).device
+        on_device = self.prepared(tokens, device)
         one_text_on_gpu = tokens.rows == 1 and device.type == "cuda" and not was_training
-        if one_text_on_gpu and batches is None and model.config.model_type in RECORDABLE:
+        recordable = batches is None and model.config.model_type in RECORDABLE
+        if one_text_on_gpu and recordable and isinstance(tokens, Ragged):
             return self.replay(model, device)(np.asarray(tokens.ids))
-        on_device = DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
         vectors = torch.zeros(tokens.rows, self.width, device=device)
         for rows in self.rows_of_batches(tokens) if batches is None else batches:
             lengths = tokens.lengths[rows]
@@ -138,6 +166,12 @@ class Encoder(nn.Module):
         if was_training:
             self.train()
         return vectors.cpu().numpy()
+
+    def prepared(self, tokens: Documents, device: torch.device) -> Batched:
+        """Documents on the device, from which batches are gathered; raise if ids are unknown."""
+        assert isinstance(tokens, Ragged)
+        self.check_ids(tokens.ids)
+        return DeviceRagged(tokens, device, self.tokenizer.pad_token_id)
 
     def check_ids(self, ids: np.ndarray) -> None:
         """Raise unless the model has a vector for each token: a GPU that misses one is lost."""
@@ -163,11 +197,11 @@ class Encoder(nn.Module):
         """Tokens per batch without gradients, including padding."""
         return TOKENS_PER_BATCH.get(next(self.parameters()).device.type, OTHER_DEVICE_TOKENS)
 
-    def batches(self, tokens: Ragged) -> int:
+    def batches(self, tokens: Documents) -> int:
         """Number of batches in which `embed` processes these rows."""
         return sum(1 for _ in self.rows_of_batches(tokens))
 
-    def rows_of_batches(self, tokens: Ragged) -> Iterator[np.ndarray]:
+    def rows_of_batches(self, tokens: Documents) -> Iterator[np.ndarray]:
         """The rows of each batch of `embed`.
 
         In 16 bits, padding changes how attention rounds, by enough to change labels. On a CPU, a batch

@@ -43,6 +43,13 @@ class TransformerSettings(EncoderSettings):
         "Lower it if the GPU runs out of memory.",
         at_least=1,
     )
+    tuned_layers: int | None = tuning(
+        None,
+        "Number of upper layers of the encoder to fine-tune. The layers below and the embeddings of "
+        "words keep their weights, and what they compute is stored in a temporary file, so that a step "
+        "computes the upper layers only. By default, all layers learn.",
+        at_least=1,
+    )
     budget: str = tuning(
         "5 epochs",
         "Length of fine-tuning in epochs, samples or steps: a total such as 5 epochs, or one figure "

@@ -28,6 +28,7 @@ class EncoderFigures(NamedTuple):
     seconds: float  # to encode all documents once
     memory: int  # bytes of the encoder and of encoding a batch
     weights: int  # bytes in the folder of the model
+    layers: int = 1
 
 
 def try_encoder(
@@ -59,6 +60,7 @@ def try_encoder(
         seconds * float(lengths.sum()) / max(1, sum(map(len, some))),
         max(0, memory_in_use() - loaded),
         bytes_of_weights(encoder),
+        int(getattr(encoder, "layers", 1)),
     )
 
 

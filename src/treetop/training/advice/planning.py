@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from treetop.runtime import Runtime
 from treetop.settings.making import PARAMETERS
-from treetop.settings.quality import QUALITIES, quality_settings
+from treetop.settings.quality import plans
 from treetop.training.advice.advising import Estimate, estimate_training
 
 
@@ -33,11 +33,11 @@ def plan_within(
 ) -> TimePlan:
     """Choose the highest quality, up to `highest`, that is estimated to take at most `seconds`.
 
-    `given` are settings that are kept. If no quality fits, the plan is the lowest one.
+    With an encoder, one that is tuned in part or frozen comes between balanced and quick. `given` are
+    settings that are kept. If no quality fits, the plan is the lowest one.
     """
-    levels = list(QUALITIES)
-    for quality in levels[levels.index(highest) :: -1]:
-        settings = {**quality_settings(quality, kind), **given}
+    for quality, spent in plans(kind, highest):
+        settings = {**spent, **given}
         method = PARAMETERS[kind].settings(settings)
         estimate, _ = estimate_training(texts, Y, method, runtime)
         if estimate is None or estimate.seconds <= seconds:

@@ -18,6 +18,9 @@ from treetop.settings.schema import TransformerSettings
 from treetop.training.advice.counting import LevelWork
 from treetop.training.advice.problem import Problem
 from treetop.training.advice.trial import TreeFigures
+from treetop.training.calibrating import FEWEST_DOCUMENTS
+from treetop.training.folds import MOST, SHARE
+from treetop.training.out_of_fold import CUT_DOCUMENTS, CUT_LISTED, CUTS, LISTED
 
 # Share of a stage's work that only one thread can do at a time.
 SERIAL_TEXT, SERIAL_TREE, SERIAL_RANKERS = 0.3, 0.2, 0.05
@@ -36,6 +39,10 @@ FLOAT, WEIGHT, TOKEN = 4, 4, 0.7
 # Documents of the largest cluster of a level, as a multiple of the mean; bytes in use while weights
 # are laid out, as a multiple of theirs.
 SKEW, LAYOUT = 4.0, 1.3
+# Fitted: what the rankers that calibration needs take beside the others, as a share; and seconds of one
+# processor per label that is listed for a held-out document or a copy of it.
+FOLD, OF_LISTED = 0.5, 4e-5
+SERIAL_CALIBRATION = 0.5
 # Characters of the texts whose features are made at a time.
 BLOCK_CHARACTERS = 8 << 20
 
@@ -104,14 +111,17 @@ def rankers(problem: Problem, tree: TreeFigures, levels: list[LevelWork]) -> Sta
     positives = problem.positives * tree.values * problem.growth ** (KEPT_POWER - 1)
     weights = [tree.rows * positives, tree.cells * positives]
     copied = VALUE * problem.documents * tree.values if len(problem.trees) > 1 else 0.0
-    rooms = max(room(problem, level) for level in levels)
-    layout = LAYOUT * min(problem.threads * PART, sum(weights))
+    # Calibration needs the same rankers without the held-out documents, which are trained beside them.
+    models = 2 if held_documents(problem) else 1
+    seconds *= 1 + FOLD * (models - 1)
+    rooms = models * max(room(problem, level) for level in levels)
+    layout = models * LAYOUT * min(problem.threads * PART, sum(weights))
     return StageEstimate(
         "rankers",
         elapsed(seconds, SERIAL_RANKERS, problem.threads),
         memory=round(max(rooms, layout) + 1.5 * copied),
         # Larger arrays are mapped from files.
-        kept=round(sum(size for size in weights if size <= IN_MEMORY)),
+        kept=models * round(sum(size for size in weights if size <= IN_MEMORY)),
         disk=round(sum(weights)),
     )
 
@@ -156,6 +166,26 @@ def competition(problem: Problem) -> list[StageEstimate]:
     return [StageEstimate("competition", seconds, round(VALUE * problem.values) + CODE)]
 
 
+def held_documents(problem: Problem) -> int:
+    """Documents that are held out for calibration; 0 without one."""
+    settings = auto.with_calibration(problem.settings, problem.labels)
+    held = min(round(SHARE * problem.documents), MOST)
+    return held if settings.calibration and held >= FEWEST_DOCUMENTS else 0
+
+
+def calibration(problem: Problem) -> list[StageEstimate]:
+    """Estimate the calibration: linear in the labels that are listed for held-out documents.
+
+    Labels are also listed for copies of some of them that are cut short.
+    """
+    held = held_documents(problem)
+    if not held:
+        return []
+    listed = held * LISTED + len(CUTS) * min(CUT_DOCUMENTS, held) * CUT_LISTED
+    seconds = elapsed(OF_LISTED * listed, SERIAL_CALIBRATION, problem.threads)
+    return [StageEstimate("calibration", seconds, memory=CODE)]
+
+
 def encoder(problem: Problem) -> list[StageEstimate]:
     """Estimate the encoder: a pass over all documents, and the steps of fine-tuning before it."""
     settings, figures = problem.settings, problem.encoder
@@ -167,11 +197,12 @@ def encoder(problem: Problem) -> list[StageEstimate]:
         _, levels = auto.first_sizes(settings.first_tree, problem.labels, settings.largest_level)
         steps = auto.steps_by_level(settings.budget, levels, problem.documents, settings.batch)
         seen = sum(steps) * min(settings.batch, problem.documents) / problem.documents
+        # Layers that do not learn are computed once; those that do, forward and backward in each epoch.
+        share = min(1.0, (settings.tuned_layers or figures.layers) / figures.layers)
+        passes = LEARNING * seen * share + (1 - share)
         # Gradients and two moments of Adam beside the weights.
-        learning = StageEstimate(
-            "fine-tuning", LEARNING * seen * figures.seconds, figures.memory + 3 * figures.weights
-        )
-        stages.append(learning)
+        memory = figures.memory + round(3 * share * figures.weights)
+        stages.append(StageEstimate("fine-tuning", passes * figures.seconds, memory))
     disk = figures.weights
     kept = 2 * vectors + figures.memory
     stages.append(StageEstimate("embedding", figures.seconds, kept, kept, disk))
@@ -183,4 +214,5 @@ STAGES: tuple[Callable[[Problem], list[StageEstimate]], ...] = (
     text_features,
     encoder,
     forest,
+    calibration,
 )

@@ -127,7 +127,8 @@ def work_on_level(parts: dict[str, Any]) -> None:
     threads = team.torch_threads(int(parts["threads"]), runtime.deterministic)
     with torch_threads(threads):
         encoder = encoder.to(train.torch.get_device())
-        learning = LearningEncoder(encoder, problem.train.tokens, runtime, team)
+        tuned = problem.settings.tuned_layers
+        learning = LearningEncoder(encoder, problem.train.tokens, runtime, team, tuned_layers=tuned)
         log = KeeperLog(keeper, ray, 60 * runtime.checkpoint_minutes) if team.leads else NoLog()
         level = learn_level(learning, problem, start, log)
     if team.leads:

@@ -22,14 +22,15 @@ from treetop.training.finetune.fitting import EncoderShape, documents_that_fit
 from treetop.training.finetune.head import Head
 from treetop.training.finetune.level import LevelStart, learn_level
 from treetop.training.finetune.matcher import Beams, predict_beams
-from treetop.training.finetune.network import LearningEncoder
+from treetop.training.finetune.network import LearningEncoder, learner_of
 from treetop.training.finetune.problem import TuningProblem
 from treetop.training.finetune.runlog import NoLog, RunLog
 from treetop.training.finetune.sharing import DOCUMENTS_PER_PART
 from treetop.training.finetune.state import cpu_state, from_arrays
 
-# Work that is shared besides the levels: to embed the training documents.
-EMBED = "embed"
+# Work that is shared besides the levels: to embed the training documents, and to compute the layers
+# that do not learn.
+EMBED, COMPUTE_FROZEN = "embed", "compute frozen layers"
 
 
 class FineTuned(NamedTuple):
@@ -51,7 +52,8 @@ def fine_tune(
     team = team or Team()
     most = most_documents(encoder, problem, team)
     shared = FineTuning.share(encoder, problem, team)
-    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team, most)
+    tuned = problem.settings.tuned_layers
+    learning = LearningEncoder(encoder, problem.train.tokens, problem.runtime, team, most, tuned)
     learner = LevelLearner(learning, problem, log, shared)
     beams: Beams | None = None
     vectors = np.zeros((0, encoder.width), np.float32)
@@ -80,7 +82,7 @@ def most_documents(encoder: Encoder, problem: TuningProblem, team: Team) -> int:
         return DOCUMENTS_PER_PART
     train, nodes = problem.train, problem.tree.sizes[problem.levels - 1]
     longest = int(train.tokens.lengths.max(initial=1))
-    shape = EncoderShape.of(encoder)
+    shape = EncoderShape.of(learner_of(encoder, problem.settings.tuned_layers))
     return documents_that_fit(shape, longest, train.tokens.rows, nodes, problem.runtime)
 
 
@@ -121,10 +123,14 @@ class FineTuning:
         runtime = self.problem.runtime
         with torch_threads(team.torch_threads(runtime.threads, runtime.deterministic)):
             encoder = self.encoder.to(pick_device(team.device(runtime.device)))
-            learning = LearningEncoder(encoder, self.problem.train.tokens, runtime, team)
+            tuned = self.problem.settings.tuned_layers
+            tokens = self.problem.train.tokens
+            learning = LearningEncoder(encoder, tokens, runtime, team, tuned_layers=tuned)
             while (work := team.receive()) is not None:
                 if work == EMBED:
-                    learning.embed(self.problem.train.tokens)
+                    learning.embed(tokens)
+                elif work == COMPUTE_FROZEN:
+                    learning.compute_frozen()
                 else:
                     learn_level(learning, self.problem, work, NoLog())
 
@@ -161,6 +167,10 @@ class LevelLearner:
     ) -> Arrays:
         """Learn θ[t] and W[t]; return them and Φ_dnn(θ[t]). `vectors` are Φ_dnn(θ[t-1])."""
         problem, log = self.problem, self.log
+        if self.encoder.waits_for_frozen and self.encoder.team.cluster is None:
+            problem.runtime.reporter.step("frozen layers")
+            self.encoder.team.share(COMPUTE_FROZEN)
+            self.encoder.compute_frozen()
         checkpoint = log.load_checkpoint(t)
         head = new_head(problem, t, self.encoder.width)
         settings = problem.settings

@@ -9,7 +9,7 @@ import numpy as np
 
 from treetop.features.encoders.devices import pick_device
 from treetop.features.encoders.subwords import Ragged
-from treetop.features.encoders.transformer import Encoder
+from treetop.features.encoders.transformer import Documents, Encoder
 from treetop.runtime.cluster import Cluster
 from treetop.runtime.parallel import torch_threads
 from treetop.runtime.team import Team
@@ -20,7 +20,7 @@ MOST_BATCHES_PER_TASK, TASKS_PER_WORKER = 16, 4
 
 def embed_together(
     encoder: Encoder,
-    tokens: Ragged,
+    tokens: Documents,
     team: Team,
     advance: Callable[[], object] | None = None,
 ) -> np.ndarray:
@@ -30,6 +30,7 @@ def embed_together(
     These take them in turn; successive batches take about equally long.
     """
     if team.cluster is not None:
+        assert isinstance(tokens, Ragged)
         return embed_on_cluster(encoder, tokens, team.cluster, advance)
     if team.size == 1:
         return encoder.embed(tokens, advance)

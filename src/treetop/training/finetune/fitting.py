@@ -30,11 +30,11 @@ class EncoderShape(NamedTuple):
 
     @classmethod
     def of(cls, encoder: Encoder) -> EncoderShape:
-        """The shape of an encoder."""
+        """The shape of an encoder, or of the part of it that learns."""
         config = encoder.model.config
         return cls(
             sum(weight.numel() for weight in encoder.parameters()),
-            int(getattr(config, "num_hidden_layers", 12)),
+            encoder.layers,
             encoder.width,
             int(getattr(config, "num_attention_heads", 12)),
         )
@@ -79,4 +79,4 @@ def shorter_texts(shape: EncoderShape, longest: int, room: int) -> str:
         if shape.of_document(length) <= room:
             return f"set max_length={length}, or raise memory"
         length //= 2
-    return "choose a smaller encoder, set fine_tune=false, or raise memory"
+    return "choose a smaller encoder, set tuned_layers=1 or fine_tune=false, or raise memory"

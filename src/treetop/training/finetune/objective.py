@@ -45,7 +45,7 @@ class Objective:
         team = self.encoder.team
         if team.size == 1:
             return self
-        network = Scorer(self.encoder.encoder, self.head)
+        network = Scorer(self.encoder.learner, self.head)
         self.part_gradients(BatchPart(np.zeros(1, np.int64), 0), 1)
         learned = [weight for weight in network.parameters() if weight.requires_grad]
         some_unused = any(weight.grad is None for weight in learned)
