@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 from commits import commit_of
+from linear import machine
 from transformer import versions
 
 import treetop
@@ -192,7 +193,8 @@ def main():
     results = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     for folder in arguments.data:
         own = measure(folder)
-        results[folder.name] = {**own, "commit": commit_of(HERE), "versions": versions(), "seed": 0}
+        origin = {"commit": commit_of(HERE), "machine": machine(), "versions": versions(), "seed": 0}
+        results[folder.name] = {**own, **origin}
         arguments.out.write_text(json.dumps(results, indent=1) + "\n")
         print(folder.name, json.dumps(own["all"]), json.dumps(own["promised"]), own["micro_f1"])
 

@@ -372,3 +372,21 @@ def test_a_long_text_with_many_labels_is_searched_once(texts_and_labels, monkeyp
     monkeypatch.setattr(spans.SearchedText, "places_of", places_of)
     model.explain("red apple sky boat " * 10_000, list(model.classes_)[:20])
     assert len(calls) == len(set(calls)) > 0
+
+
+def test_explanations_of_calibrated_models_begin_with_the_probability(model, texts_and_labels):
+    text = texts_and_labels[0][0]
+    assert model.model_.calibrated
+    probable = dict(model.predict([text], k=40, probability=True)[0])
+    explanations = model.explain(text, list(probable))
+    assert len(explanations) > 20
+    for one in explanations:
+        expected = probable[one.label] if one.reached else 0.0
+        assert one.probability == pytest.approx(expected, abs=1e-6)
+    best = explanations[0]
+    title = f"probability {best.probability:.4f}, score {best.score:.4f}"
+    assert str(best).splitlines()[0] == f"{best.label}  {title}"
+    assert title in best._repr_html_()
+    plain = treetop.XRLinear(calibration=False).fit(*texts_and_labels).explain(text)[0]
+    assert plain.probability is None
+    assert str(plain).splitlines()[0] == f"{plain.label}  score {plain.score:.4f}"

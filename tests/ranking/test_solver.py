@@ -16,7 +16,7 @@ from treetop.labels import tree
 from treetop.labels.kmeans import KMeans
 from treetop.labels.pifa import pifa
 from treetop.ranking.pruning import largest_weights
-from treetop.ranking.solver import block_width, costs, plan, solve_level
+from treetop.ranking.solver import block_width, costs, plan, solve_clusters, solve_level
 from treetop.ranking.training import train_rankers
 from treetop.ranking.weights import LabelWeights
 from treetop.runtime.progress import Reporter
@@ -243,3 +243,59 @@ def test_solved_weights_are_not_in_the_working_memory_of_the_next_cluster():
     weights[:] = 2
     assert (solved.dense == 1).all()
     assert (solved.values == 1).all()
+
+
+def solved_with_held(X, Y, held, settings):
+    """Weights of a single cluster: those of all documents, and those without the held-out ones."""
+    M, both = sp.csr_matrix(np.ones((X.rows, 1), np.float32)), []
+    solve_clusters(
+        X,
+        Y,
+        M,
+        np.array([0, Y.shape[1]]),
+        settings,
+        keep=lambda _, *weights: both.extend(weights),
+        seed=0,
+        threads=1,
+        report=Reporter(),
+        name="",
+        held=held,
+    )
+    return [dense_weights(weights, X.sparse.shape[1]) for weights in both]
+
+
+@pytest.mark.parametrize("loss", ["squared-hinge", "hinge", "logistic"])
+def test_without_held_out_documents_the_others_count_for_them(rng, loss):
+    """Compared with training anew on the others, each with the weight that is missing."""
+    sparse, _, Y = random_problem(rng, 300, 40, 5)
+    X, settings = features(sparse), with_settings(loss=loss, bias=1.0, lambda_=2.0, passes=500)
+    held = (rng.random(300) < 0.2).astype(np.uint8)
+    others = np.flatnonzero(held == 0)
+    whole, without = solved_with_held(X, Y, held, settings)
+    np.testing.assert_array_equal(whole[0], solve_flat(X, Y, settings)[0])
+    factor = np.full(others.size, 299 / others.size, np.float32)
+    ones = sp.csr_matrix(np.ones((others.size, 1), np.float32))
+    anew = solved(X[others], Y[others], ones, np.array([0, 5]), settings, document_weights=factor)
+    exact = dense_weights(anew[0], 40)
+    unseen = sparse[held > 0]
+
+    def scores(weights):
+        return unseen @ weights[0] + weights[1]
+
+    assert np.abs(scores(without) - scores(exact)).mean() < 0.05
+    assert abs((scores(without) - scores(exact)).mean()) < 0.02
+
+
+def test_weights_that_no_held_out_document_reads_are_not_kept_without_them(rng):
+    X, _, Y = random_problem(rng, 60, 40, 5)
+    held = np.zeros(60, np.uint8)
+    held[:3] = 1
+    read = np.unique(X[:3].indices)
+    whole, without = solved_with_held(features(X), Y, held, EXACT)
+    unread = np.setdiff1d(np.arange(40), read)
+    assert np.abs(whole[0][unread]).max() > 0
+    assert np.abs(without[0][read]).max() > 0
+    assert not without[0][unread].any()
+    most = with_settings(max_weights=5)
+    _, few = solved_with_held(features(X), Y, held, most)
+    assert (np.count_nonzero(few[0], axis=0) == 5).all()

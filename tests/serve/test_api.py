@@ -469,6 +469,20 @@ def test_probabilities_join_scores_and_choose_labels(calibrated):
     assert info["thresholds"] == model.model_.thresholds.describe()
 
 
+def test_explanations_and_annif_routes_show_probabilities(calibrated):
+    server, model = calibrated
+    expected = dict(model.predict(["a red sky"], 4, probability=True)[0])
+    body = {"text": "a red sky", "labels": list(expected)}
+    for why in server.post("/v1/explain", json=body).json()["labels"]:
+        assert why["probability"] == pytest.approx(expected[why["label"]], abs=1e-6)
+    form = {"text": "a red sky", "limit": "4", "threshold": "0.3"}
+    project = server.get("/v1/projects").json()["projects"][0]["project_id"]
+    subjects = server.post(f"/v1/projects/{project}/suggest", data=form).json()["results"]
+    assert {one["label"]: one["score"] for one in subjects} == pytest.approx(
+        {name: value for name, value in expected.items() if value >= 0.3}, abs=1e-5
+    )
+
+
 def test_a_model_that_is_not_calibrated_keeps_no_promise(tmp_path):
     treetop.XRLinear().fit(["red", "blue"] * 5, [["red"], ["blue"]] * 5).save(tmp_path / "model")
     with client_of(tmp_path / "model") as client:

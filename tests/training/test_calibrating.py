@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import treetop
 from treetop.errors import TreetopError
 from treetop.model.seen import Watched, hashes_of
-from treetop.training.calibrating import OutOfFold, fit_calibration
+from treetop.training.calibrating import OutOfFold, expit, fit_calibration, isotonic_steps
 from treetop.training.choosing import fit_thresholds
 from treetop.training.folds import MOST, KeptTexts, held_out
 from treetop.training.out_of_fold import first_words
@@ -40,6 +40,15 @@ def test_the_probabilities_are_those_the_labels_were_drawn_with(rng):
     short = np.repeat(other.lengths == 3, PER_DOCUMENT)
     for rows in (short, ~short):
         assert abs(found[rows].mean() - chances[rows].mean()) < 0.015
+
+
+def test_labels_that_are_almost_always_right_are_told_apart(rng):
+    """The first steps of equal variance held all labels above 0.95, which were said to be equal."""
+    logits = np.concatenate([rng.normal(4, 1.5, 20_000), rng.normal(-4, 1.5, 60_000)])
+    hit = (rng.random(logits.size) < expit(logits)).astype(float)
+    found = np.interp(logits, *isotonic_steps(logits, hit))
+    sure = logits > 4
+    assert found[sure].mean() == pytest.approx(hit[sure].mean(), abs=0.001)
 
 
 def test_few_scores_get_a_logistic_curve(rng):

@@ -228,4 +228,4 @@ class XRLinear(Learner):
             competition=line,
         )
         own_texts = None if kept is None else kept.of(held)
-        return training.with_confidence(model, forests.of_fold, X[held], own_texts, Y[held], place)
+        return training.with_confidence(model, forests.of_fold, X, held, own_texts, Y[held], place)

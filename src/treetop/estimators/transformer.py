@@ -241,5 +241,5 @@ class XRTransformer(Learner):
             steps.runtime.reporter.note(APPROXIMATE)
         texts = [data.texts[row] for row in held.tolist()] if data.features is None else None
         return training.with_confidence(
-            model, forests.of_fold, X[held], texts, data.Y[held], steps.runtime
+            model, forests.of_fold, X, held, texts, data.Y[held], steps.runtime
         )

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
+import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.explain.contributions import NamedGrams, together
@@ -30,6 +31,8 @@ from treetop.ranking.ranker import Ranker
 from treetop.runtime import Runtime
 
 MAX_LABELS_OF_NODE = 3
+# Labels whose ranks are known; probabilities of all others are those of labels that come after them.
+RANKED = 20
 
 
 @dataclass(frozen=True)
@@ -114,10 +117,34 @@ class Explainer:
         """Explain labels."""
         labels = columns_of(names, self.model.vocabulary).tolist()
         explanations = [self.explain_label(label) for label in labels]
-        if self.combined_scores is None:
+        if self.combined_scores is not None:
+            scores = self.combined_scores[labels].tolist()
+            pairs = zip(explanations, scores, strict=True)
+            explanations = [replace(one, score=score) for one, score in pairs]
+        if not self.model.calibrated:
             return explanations
-        scores = self.combined_scores[labels].tolist()
-        return [replace(one, score=score) for one, score in zip(explanations, scores, strict=True)]
+        return [
+            replace(one, probability=self.probability_of(label, one))
+            for one, label in zip(explanations, labels, strict=True)
+        ]
+
+    def probability_of(self, label: int, explanation: Explanation) -> float:
+        """The probability that a label is right: of one that is not predicted 0, as its score."""
+        listed = self.best_scores
+        at = np.flatnonzero(listed.indices == label)
+        if at.size:
+            return float(self.model.probabilities(self.X, listed).data[at[0]])
+        if not explanation.reached:
+            return 0.0
+        scores = np.append(listed.data, np.float32(explanation.score))
+        labels = np.append(listed.indices, label)
+        row = sp.csr_matrix((scores, labels, np.array([0, labels.size])), shape=listed.shape)
+        return float(self.model.probabilities(self.X, row).data[-1])
+
+    @cached_property
+    def best_scores(self) -> sp.csr_matrix:
+        """The scores of the best labels, best first; a probability depends on them too."""
+        return self.model.scores_from(self.X, RANKED, self.runtime)
 
     @cached_property
     def combined_scores(self) -> np.ndarray | None:

@@ -76,6 +76,7 @@ class Explanation:
     raw scores on the path to the label, or the weighted mean over the members of an ensemble. The score
     transform makes `score` of the raw scores. If beam search reaches the label in no tree, `reached` is
     False, the label is not predicted, `score` is 0, and the parts are those it would have had.
+    `probability` is None if the model is not calibrated.
     """
 
     label: Label
@@ -87,6 +88,13 @@ class Explanation:
     raw_score: float
     paths: list[Path]
     neighbours: list[Neighbour]
+    probability: float | None = None
+
+    @property
+    def shown_score(self) -> str:
+        """The score in words, after the probability if there is one."""
+        score = f"score {self.score:.4f}"
+        return score if self.probability is None else f"probability {self.probability:.4f}, {score}"
 
     @property
     def word_sum(self) -> float:
@@ -110,7 +118,7 @@ class Explanation:
         return {**asdict(self), **{name: getattr(self, name) for name in derived}}
 
     def __str__(self) -> str:
-        lines = [f"{self.label}  score {self.score:.4f}"]
+        lines = [f"{self.label}  {self.shown_score}"]
         if not self.reached:
             lines.append(
                 "  not predicted: nothing in the text is known, or beam search does not reach the label"
@@ -141,7 +149,7 @@ class Explanation:
         rows += [("all other words", f"{self.other_words:+.3f}")] if self.words else []
         rows += [("encoder", f"{self.encoder:+.3f}")] if self.encoder else []
         rows.append(("bias", f"{self.bias:+.3f}"))
-        table = html_table(rows, (f"{self.label}, score {self.score:.4f}", "contribution"))
+        table = html_table(rows, (f"{self.label}, {self.shown_score}", "contribution"))
         return f"{table}<details><summary>as text</summary><pre>{escape(str(self))}</pre></details>"
 
 

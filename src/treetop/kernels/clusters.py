@@ -19,6 +19,7 @@ class ClusterDocuments(NamedTuple):
     dense: np.ndarray  # these three: of all documents
     norms: np.ndarray
     weights: np.ndarray
+    factor: np.float32  # of all weights
 
 
 class ClusterTargets(NamedTuple):

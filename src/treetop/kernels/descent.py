@@ -6,7 +6,9 @@ chain of vector loads and fused multiply-adds (see `lanes`).
 
 A part of the documents may be held out: once a label is trained on all, what they contribute is taken
 out again and the others adapt, which takes a fraction of the time of training without them from
-nothing. The weights of both are kept; those trained on all are the same as without a held-out part.
+nothing. The others count for those held out as well: with less to fit, the same λ would make smaller
+weights, so lower scores. The weights of both are kept; those trained on all are the same as without a
+held-out part.
 
 For a label the problem is  min ½‖w‖² + Σ_i c_i loss(y_i w·x_i),  and its dual has one variable per
 document. `beta` holds y_i times that variable, so that w = Σ_i beta_i x_i whatever the loss.
@@ -166,7 +168,7 @@ def one_pass(
         indices, data, dense = documents.indices, documents.data, documents.dense
         score(width, weights, indices, data, start, end, dense, document, columns, bias, scores)
         norm = documents.norms[document] + bias * bias
-        slot, weight = targets.slots[row], documents.weights[document]
+        slot, weight = targets.slots[row], documents.factor * documents.weights[document]
         signs, costs = targets.signs, targets.costs
         if loss == LOGISTIC:
             step = logistic_step(scores, beta, row, signs, costs, slot, weight, norm, delta)
@@ -241,32 +243,42 @@ def adapt(width, documents, targets, settings, passes, state, order, weights, be
             break
 
 
-@maker
-def order_of(rows, held, kind):
-    """Places of the documents that `held` marks with `kind`; of all documents if it is empty."""
-    order, count = empty(rows.size, np.int64), 0
-    for at in range(rows.size):
-        if held.size == 0 or held[rows[at]] == kind:
-            order[count] = at
-            count += 1
-    return order[:count]
-
-
 @helper
-def take_out(width, documents, settings, order, weights, beta, delta):
-    """Take documents out of the weights and the dual variables."""
-    columns, bias = settings[0], settings[1]
-    for at in range(order.size):
-        row, largest = order[at], np.float32(0.0)
-        document = documents.rows[row]
+def factor_without(rows, held):
+    """What the weights of documents are multiplied by so that they count for those held out as well.
+
+    But for one: a new document is not among those that the other model was trained on either.
+    """
+    count = 0
+    for at in range(rows.size):
+        count += held[rows[at]]
+    if 0 < count < rows.size:
+        return np.float32((rows.size - 1) / (rows.size - count))
+    return np.float32(1.0)
+
+
+@maker
+def taken_out(width, documents, settings, held, weights, beta):
+    """Take the held-out documents out of the weights and the dual variables.
+
+    Returns the places of the others that have dual variables.
+    """
+    columns, bias, rows = settings[0], settings[1], documents.rows
+    delta, order, count = full((1, width), 0.0, np.float32), empty(rows.size, np.int64), 0
+    for row in range(rows.size):
+        largest = np.float32(0.0)
         for lane in range(width):
             delta[0, lane] = -beta[row, lane]
             largest = max(largest, abs(beta[row, lane]))
-            beta[row, lane] = 0.0
-        if largest > 0.0:
+        document = rows[row]
+        if largest > 0.0 and held[document]:
             start, end = span_of(documents, row)
             indices, data, dense = documents.indices, documents.data, documents.dense
             update(width, weights, indices, data, start, end, dense, document, columns, bias, delta)
+        elif largest > 0.0:
+            order[count] = row
+            count += 1
+    return order[:count]
 
 
 @maker
@@ -275,16 +287,28 @@ def train_without(
 ):
     """Weights that do not know the held-out documents, in the first block of `fold_weights`.
 
-    What these documents contribute to trained weights is taken out, and the others adapt.
+    What these documents contribute to trained weights is taken out, and the others that contribute
+    adapt; those that do not contribute hardly ever would.
     """
+    factor = documents.factor
     for feature in range(weights.shape[0]):
         for lane in range(width):
-            fold_weights[0, feature, lane] = weights[feature, lane]
-    delta = full((1, width), 0.0, np.float32)
-    forgotten = order_of(documents.rows, held, 1)
-    take_out(width, documents, settings, forgotten, fold_weights[0], beta, delta)
-    others = order_of(documents.rows, held, 0)
+            fold_weights[0, feature, lane] = factor * weights[feature, lane]
+    for row in range(len(beta)):
+        for lane in range(width):
+            beta[row, lane] *= factor
+    others = taken_out(width, documents, settings, held, fold_weights[0], beta)
     adapt(width, documents, targets, settings, passes, state, others, fold_weights[0], beta, cancel)
+
+
+@helper
+def forget_features(features, columns, wanted, weights):
+    """Set the weights of features that are not `wanted` to 0, unless that is empty."""
+    for feature in range(columns if wanted.size else 0):
+        if not wanted[features[feature]]:
+            for block in range(len(weights)):
+                for lane in range(weights.shape[2]):
+                    weights[block, feature, lane] = 0.0
 
 
 @kernel(
@@ -304,6 +328,7 @@ def train_without(
         i8,
         f8,
         i8,
+        const(u1),
         const(u1),
         array(i4),
         array(i4),
@@ -334,6 +359,7 @@ def train_cluster(
     tolerance,
     seed,
     held,
+    wanted,
     numbers,
     row_of,
     features,
@@ -344,7 +370,8 @@ def train_cluster(
 
     `width` labels are trained at once: 4, 8 or 16. `copy`: bring the documents together and number
     their features anew, worthwhile when they are few of all documents. `weights_of` are the
-    documents' weights. `held` marks those that are held out with a 1; it is empty if none are.
+    documents' weights. `held` marks those that are held out with a 1; it is empty if none are. `wanted`
+    marks the features whose weights without these documents matter; empty: all do.
 
     Returns how many sparse features the documents have, and fills in `features`, which these are, and
     the beginning of `room`: blocks of `width` labels, for each the weights of these features, of the
@@ -363,7 +390,13 @@ def train_cluster(
             features[feature] = feature
         own_ptr, own_indices, own_data = indptr, indices, data
 
-    documents = ClusterDocuments(own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of)
+    once, factor = np.float32(1.0), factor_without(rows, held) if held.size else np.float32(1.0)
+    documents = ClusterDocuments(
+        own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, once
+    )
+    others = ClusterDocuments(
+        own_ptr, own_indices, own_data, copy, rows, dense, norms, weights_of, factor
+    )
     settings = (columns, bias, loss, tolerance)
     blocks = (last_child - first_child + width - 1) // width
     rank = columns + dense.shape[1] + 1
@@ -374,9 +407,9 @@ def train_cluster(
         room[at] = 0.0
     for block in range(blocks):
         first = first_child + block * width
-        own = (first, min(first + width, last_child))
+        children = (first, min(first + width, last_child))
         targets = targets_of(
-            own, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
+            children, width, rows, positive_ptr, positive_rows, positive_costs, negative_cost, row_of
         )
         beta = full((rows.size, width), 0.0, np.float32)
         state = np.uint64(seed + first)
@@ -386,7 +419,7 @@ def train_cluster(
         if folds:
             train_without(
                 width,
-                documents,
+                others,
                 targets,
                 settings,
                 passes,
@@ -397,4 +430,6 @@ def train_cluster(
                 fold_weights[block : block + 1],
                 cancel,
             )
+    if folds:
+        forget_features(features, columns, wanted, fold_weights)
     return columns

@@ -125,6 +125,7 @@ class LevelProblem(NamedTuple):
     settings: RankerSettings
     seed: int
     held: np.ndarray  # uint8, 1 for documents that are held out; empty if none are
+    wanted: np.ndarray  # uint8, 1 for features of these; empty: those of all documents
 
     @property
     def models(self) -> int:
@@ -165,6 +166,7 @@ class LevelProblem(NamedTuple):
             settings.tolerance,
             self.seed,
             self.held,
+            self.wanted,
             scratch.numbers,
             scratch.row_of,
             scratch.features,
@@ -220,6 +222,19 @@ class Pieces:
         return tuple(merge_blocks(list(parts)) for parts in zip(*ordered, strict=True))
 
 
+def features_of_held(X: Features, held: np.ndarray, settings: RankerSettings) -> np.ndarray:
+    """Marks of the sparse features that held-out documents have, uint8.
+
+    No others are read in weights learned without them, which take much less memory then. All features
+    count, so the marks are empty, if only so many of the largest weights of a label are kept.
+    """
+    if not held.size or settings.max_weights:
+        return np.zeros(0, np.uint8)
+    marks = np.zeros(X.sparse.shape[1], np.uint8)
+    marks[X.sparse[held > 0].indices] = 1
+    return marks
+
+
 def solve_clusters(
     X: Features,
     R: sp.csr_matrix,
@@ -241,9 +256,10 @@ def solve_clusters(
     `document_weights` are factors of all costs of a document; None: all 1. `name` is the name of the
     step in `report`. Several threads call `keep` with the number of each cluster and its weights, in
     any order; with `held`, a mark (uint8) per document that is held out, also with the weights that are
-    learned without these documents.
+    learned without these documents, of features that these have.
     """
     positives, negative_cost = costs(R, settings)
+    held = np.zeros(0, np.uint8) if held is None else held
     members = sp.csc_matrix(M)
     members.sort_indices()
     problem = LevelProblem(
@@ -256,7 +272,8 @@ def solve_clusters(
         negative_cost=negative_cost,
         settings=settings,
         seed=seed * 1_000_003,
-        held=np.zeros(0, np.uint8) if held is None else held,
+        held=held,
+        wanted=features_of_held(X, held, settings),
     )
     scratch = Scratch(X)
     tasks = plan(np.diff(members.indptr), child_ptr, X.rows, X.sparse.shape[1], parallel_tasks(threads))

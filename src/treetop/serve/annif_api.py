@@ -128,15 +128,21 @@ def add_annif_routes(app: FastAPI, worker: Worker, errors: dict[int | str, Any])
 async def suggest_subjects(
     worker: Worker, caller: Caller, texts: list[str], limit: int, threshold: float
 ) -> list[list[dict[str, Any]]]:
-    """The best labels of each text, with Annif's field names."""
+    """The best labels of each text, with Annif's field names; scores are probabilities, if known."""
     if not texts or limit == 0:
         return [[] for _ in texts]
-    body = PredictRequest(texts=texts, k=limit, threshold=threshold)
+    least = "threshold" if worker.served.model.thresholds is None else "probability"
+    body = PredictRequest.model_validate({"texts": texts, "k": limit, least: threshold})
     predictions = await worker.predict(caller, body)
     return [
         [
-            {"uri": name, "label": name, "notation": None, "score": min(score, 1.0)}
-            for name, score, _ in prediction
+            {
+                "uri": name,
+                "label": name,
+                "notation": None,
+                "score": min(score if probability is None else probability, 1.0),
+            }
+            for name, score, probability in prediction
         ]
         for prediction in predictions
     ]

@@ -59,6 +59,9 @@ class LabelExplanation(BaseModel):
 
     label: str
     score: float
+    probability: Annotated[
+        float | None, Field(description="Probability that the label is right, of a calibrated model.")
+    ] = None
     raw_score: float
     words: list[ExplainedWord]
     other_words: Annotated[float, Field(description="Contribution of all words not listed.")]

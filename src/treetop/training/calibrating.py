@@ -15,15 +15,13 @@ import scipy.sparse as sp
 
 from treetop.model.calibration import Calibration
 from treetop.ranking.combining import positions_of
+from treetop.training.tables import rising_tables
 
 # Documents, at least, and labels scored in them, at least, for more than a logistic curve.
 FEWEST_DOCUMENTS, FEW_PAIRS = 30, 2000
-SCORES, KNOTS, RANKS, STEPS = 16, 6, 6, 40
-# Strength of the prior that tables are smooth and, all but the first, zero.
-SMOOTH, SMALL = 4.0, 1.0
+SCORES, KNOTS, RANKS, STEPS = 16, 6, 6, 60
 # A step of the isotonic part begins with so many labels as the tables predict.
 PRIOR_PAIRS = 4.0
-ITERATIONS = 150
 
 
 class OutOfFold(NamedTuple):
@@ -179,70 +177,11 @@ def between(row: np.ndarray, rows: int, column: np.ndarray, columns: int) -> sp.
 
 
 def fitted_tables(tables: list[PlacedPairs], hit: np.ndarray) -> list[np.ndarray]:
-    """The most probable tables: logistic loss, smooth, not falling along the score.
-
-    What is optimized is each table's first row and the increments of the others, which are at least 0.
-    """
-    from scipy.optimize import minimize
-
-    design = sp.csr_matrix(sp.hstack([table.design for table in tables], "csr"))
-    transposed = sp.csr_matrix(design.T)
+    """The most probable tables: logistic loss, smooth, not falling along the score."""
     shapes = [(table.rows, table.columns) for table in tables]
-    ends = np.cumsum([rows * columns for rows, columns in shapes])[:-1]
-
-    def split(flat: np.ndarray) -> list[np.ndarray]:
-        return [part.reshape(shape) for part, shape in zip(np.split(flat, ends), shapes, strict=True)]
-
-    def objective(increments: np.ndarray) -> tuple[float, np.ndarray]:
-        values = [np.cumsum(part, axis=0) for part in split(increments)]
-        logits = design @ np.concatenate([part.ravel() for part in values])
-        loss = np.logaddexp(0, logits).sum() - logits @ hit
-        slopes = split(transposed @ (expit(logits) - hit))
-        for number, (own, slope) in enumerate(zip(values, slopes, strict=True)):
-            penalty, gradient = roughness(own, 0.0 if number == 0 else SMALL)
-            loss += penalty
-            slope += gradient
-        steep = [np.cumsum(slope[::-1], axis=0)[::-1] for slope in slopes]
-        return float(loss), np.concatenate([part.ravel() for part in steep])
-
-    bounds, start = [], []
-    for number, (rows, columns) in enumerate(shapes):
-        bounds += [(None, None)] * columns + [(0.0, None)] * (columns * (rows - 1))
-        first = np.full((rows, columns), 6.0 / rows if number == 0 else 0.0)
-        first[0] = -4.0 if number == 0 else 0.0
-        start.append(first.ravel())
-    found = minimize(
-        objective,
-        np.concatenate(start),
-        jac=True,
-        bounds=bounds,
-        method="L-BFGS-B",
-        options={"maxiter": ITERATIONS, "maxcor": 20},
-    )
-    return [np.cumsum(np.maximum(part, floor(part)), axis=0) for part in split(found.x)]
-
-
-def floor(part: np.ndarray) -> np.ndarray:
-    """What the entries of a table's increments are at least: those of the first row are free."""
-    least = np.zeros(part.shape)
-    least[0] = -np.inf
-    return least
-
-
-def roughness(values: np.ndarray, small: float) -> tuple[float, np.ndarray]:
-    """The penalty of a table, and its gradient."""
-    gradient = small * values
-    penalty = 0.5 * small * float((values**2).sum())
-    across = np.diff(values, axis=1)
-    penalty += 0.5 * SMOOTH * float((across**2).sum())
-    gradient[:, 1:] += SMOOTH * across
-    gradient[:, :-1] -= SMOOTH * across
-    bends = np.diff(values, 2, axis=0)
-    penalty += 0.5 * SMOOTH * float((bends**2).sum())
-    gradient[2:] += SMOOTH * bends
-    gradient[1:-1] -= 2 * SMOOTH * bends
-    gradient[:-2] += SMOOTH * bends
-    return penalty, gradient
+    design = sp.csr_matrix(sp.hstack([table.design for table in tables], "csr"), dtype=np.float32)
+    design.eliminate_zeros()
+    return rising_tables(design, hit, shapes)
 
 
 def expit(logits: np.ndarray) -> np.ndarray:
@@ -259,13 +198,15 @@ def sigmoid_steps(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def isotonic_steps(logits: np.ndarray, hit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """How often labels of similar logits are true, made not to fall: logits and probabilities.
 
-    Steps hold pairs of about the same total variance, so they are fine where labels are true or false.
+    Steps hold about the same share of the variance and of the true labels, so they are fine where it is
+    not decided whether labels are true, and also where almost all are.
     """
     from scipy.optimize import isotonic_regression
 
     order = np.argsort(logits, kind="stable")
     ordered, hits, expected = logits[order], hit[order], expit(logits[order])
-    mass = np.cumsum(expected * (1 - expected) + 1e-4)
+    variance = expected * (1 - expected)
+    mass = np.cumsum(variance / variance.sum() + expected / expected.sum() + 1 / expected.size / STEPS)
     step = np.minimum((STEPS * mass / mass[-1]).astype(np.int64), STEPS - 1)
     sizes = np.bincount(step, minlength=STEPS)
     kept = sizes > 0

@@ -11,6 +11,8 @@ import scipy.sparse as sp
 
 from treetop.errors import TreetopError
 from treetop.features.given import parts_of, with_features
+from treetop.features.hybrid import Features
+from treetop.features.words.tfidf import Tfidf
 from treetop.labels.alignment import align
 from treetop.model.model import Model
 from treetop.model.predictor import Predictor
@@ -21,11 +23,12 @@ from treetop.training.calibrating import FEWEST_DOCUMENTS, OutOfFold, fit_calibr
 from treetop.training.choosing import fit_thresholds
 from treetop.training.documents import TrainingDocuments
 from treetop.training.folds import held_out
+from treetop.training.known import KnownFeatures
 
 # Labels per document that are looked at; and the numbers of words that copies of texts are cut to, of
 # how many documents each, and how many labels of theirs.
 LISTED = 20
-CUTS, CUT_DOCUMENTS, CUT_LISTED = (5, 20, 80, 320), 1000, 10
+CUTS, CUT_DOCUMENTS, CUT_LISTED = (5, 20, 80, 320), 500, 10
 # Of a text with longer words than this, such as one without spaces, so many characters are a word.
 LONGEST_WORD, CHARACTERS = 15, 3
 
@@ -54,7 +57,8 @@ def fold_of(hashes: Sequence[int], settings: LinearSettings) -> tuple[np.ndarray
 def with_confidence(
     model: Model,
     of_fold: Sequence[Ranker],
-    documents: Any,
+    X: Features,
+    held: np.ndarray,
     texts: Sequence[str] | None,
     truth: sp.csr_matrix,
     runtime: Runtime,
@@ -67,8 +71,10 @@ def with_confidence(
         The model.
     of_fold : sequence of Ranker
         Its rankers, trained without the held-out documents.
-    documents : Features
-        Features of the held-out documents.
+    X : Features
+        Features of all documents.
+    held : int64 array
+        Rows of the held-out documents.
     texts : sequence of str, optional
         Their texts, if features can be computed from them.
     truth : CSR of shape (number of held-out documents, L)
@@ -81,7 +87,11 @@ def with_confidence(
     runtime.reporter.step("calibration")
     own_counts = np.bincount(truth.indices, minlength=truth.shape[1])
     fold = replace(model, rankers=tuple(of_fold), label_counts=model.label_counts - own_counts)
-    evidence = evidence_of(fold, documents, texts, truth, runtime)
+    words, documents, known = model.feature_map.words, X[held], None
+    if texts is not None and isinstance(words, Tfidf):
+        known = KnownFeatures.without(X, held, words.widths)
+        documents = known.of(documents)
+    evidence = evidence_of(fold, documents, texts, truth, runtime, known)
     return replace(model, **confidence_parts(evidence, fold.label_counts))
 
 
@@ -112,8 +122,12 @@ def evidence_of(
     texts: Sequence[str] | None,
     truth: sp.csr_matrix,
     runtime: Runtime,
+    known: KnownFeatures | None = None,
 ) -> list[OutOfFold]:
-    """Scores of documents, and of the first words of some; `texts` are cut, if there are any."""
+    """Scores of documents, and of the first words of some; `texts` are cut, if there are any.
+
+    Texts that are cut have the `known` n-grams alone, unless that is None.
+    """
     scores = model.scores_from(features, LISTED, runtime)
     evidence = [OutOfFold(scores, model.lengths(features), truth)]
     for words in CUTS if texts is not None else ():
@@ -122,6 +136,7 @@ def evidence_of(
         rows = rows[:: -(-len(rows) // CUT_DOCUMENTS) or 1]
         if rows:
             own = model.features([first_words(texts[row], words) for row in rows], runtime)
+            own = own if known is None else known.of(own)
             scores = model.scores_from(own, CUT_LISTED, runtime)
             evidence.append(OutOfFold(scores, model.lengths(own), truth[np.array(rows)]))
     return evidence
