@@ -38,7 +38,7 @@ LARGER = 3.0
 # What a choice must gain for each multiple of the work of training on the rules' choice or, if that is
 # more, on the best features alone.
 PRICE = 0.001
-# What it must gain on the rules' choice at least, and for each multiple of its work that it costs on top.
+# What it must gain on the rules' choice at least, and for each multiple of its work that it adds.
 # Smaller leads on a sample often turn on all the data: three of four did (docs/defaults.md).
 LEAST_GAIN = 0.01
 RESAMPLES, CONFIDENCE = 500, 0.9
