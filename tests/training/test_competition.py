@@ -208,6 +208,22 @@ def test_words_compete_unless_they_are_far_behind(contest_with):
     assert not contest_with(0.5, 0.6).needs_characters(["char:4"])
 
 
+@pytest.mark.parametrize(
+    ("lead", "multiple", "worth"),
+    [
+        (0.009, 0.5, False),
+        (0.011, 0.5, True),
+        (0.011, 1.9, True),
+        (0.019, 3.0, False),
+        (0.021, 3.0, True),
+    ],
+)
+def test_a_choice_must_gain_what_it_costs(contest_with, monkeypatch, lead, multiple, worth):
+    contest = contest_with(0.5, 0.5 + lead)
+    monkeypatch.setattr(type(contest), "work", lambda _, views: 10 * multiple ** ("char:4" in views))
+    assert contest.is_worth_it(["char:4"], ["word:1"]) == worth
+
+
 def test_characters_alone_are_chosen_on_a_larger_sample(unspaced, monkeypatch):
     times = []
 

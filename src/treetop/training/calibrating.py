@@ -111,7 +111,8 @@ def fit_calibration(evidence: Sequence[OutOfFold], label_counts: np.ndarray) -> 
     designs = placed_in_tables(pairs, knots, ranks)
     tables = fitted_tables(designs, pairs.hit)
     logits = sum(table.design @ values.ravel() for table, values in zip(designs, tables, strict=True))
-    steps = sigmoid_steps(logits) if few else isotonic_steps(logits, pairs.hit)
+    whole = evidence[0].scores.nnz  # copies cut short are harder than whole texts of their length
+    steps = sigmoid_steps(logits) if few else isotonic_steps(logits[:whole], pairs.hit[:whole])
     by_length, by_count, by_rank, by_margin = tables
     return Calibration(*knots, by_length, by_count, by_rank, by_margin, *steps)
 

@@ -38,6 +38,9 @@ LARGER = 3.0
 # What a choice must gain for each multiple of the work of training on the rules' choice or, if that is
 # more, on the best features alone.
 PRICE = 0.001
+# What it must gain on the rules' choice at least, and for each multiple of its work that it adds.
+# Smaller leads on a sample often turn on all the data: three of four did (docs/defaults.md).
+LEAST_GAIN = 0.01
 RESAMPLES, CONFIDENCE = 500, 0.9
 
 
@@ -116,7 +119,13 @@ class Contest:
     def winner(self, listed: Sequence[str], ruled: Sequence[str], trees: int) -> list[str]:
         """Choose the features of up to `trees` trees; the ruled ones win ties."""
         chosen = self.greedy(listed, ruled, trees)
-        return chosen if self.surely_better(chosen, ruled) else list(ruled)
+        worth = self.is_worth_it(chosen, ruled) and self.surely_better(chosen, ruled)
+        return chosen if worth else list(ruled)
+
+    def is_worth_it(self, views: Sequence[str], ruled: Sequence[str]) -> bool:
+        """Whether these features gain enough on the ruled ones for what training on them costs."""
+        further = self.work(views) / max(1.0, self.work(ruled)) - 1
+        return self.value(views) - self.value(ruled) > LEAST_GAIN * max(1.0, further)
 
     def surely_better(self, views: Sequence[str], others: Sequence[str]) -> bool:
         """Whether models of these features are significantly better than those of others."""

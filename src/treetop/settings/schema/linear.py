@@ -240,7 +240,7 @@ class LinearSettings:
     calibration: bool = general(
         True,
         "Fit probabilities and thresholds to a part of the training documents, which a second set of "
-        "rankers has not seen. Training takes up to twice as long; the model predicts the same scores. "
+        "rankers has not seen. Training takes some 20% longer; the model predicts the same scores. "
         "With more than 100,000 labels, training does not calibrate.",
     )
     keep_documents: bool = general(
