@@ -11,8 +11,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from treetop import load
 from treetop.cli.main import run_command
 from treetop.runtime.files import reserving
+from treetop.settings.quality import QUALITIES
 
 COLOURS = "red apple\ngreen pear\nred cherry\ngreen grass\nblue sky\n" * 5
 NAMES = "red\tfruit\ngreen\tfruit\nred\tfruit\ngreen\nblue\n" * 5
@@ -252,6 +254,17 @@ def test_a_transformer_is_trained_resumed_and_used(trained, encoder, tmp_path):
     assert level.stat().st_mtime_ns != written
     piped = treetop("predict", tmp_path / "m", "-", "-k", 1, stdin=b"blue sky\n")
     assert json.loads(piped.stdout)["labels"][0]["label"] == "blue", piped.stderr.decode()
+
+
+def test_a_transformer_of_the_best_quality_has_its_trees_and_n_grams(trained, encoder, tmp_path):
+    model = tmp_path / "m"
+    options = ["--model", "xr-transformer", "--encoder", encoder, "--quality", "best", *BRIEF]
+    assert run_command(["train", str(trained), "-o", str(model), *options]) == 0
+    settings = json.loads((model / "config.json").read_text())["settings"]
+    assert {name: settings[name] for name in QUALITIES["best"]} == QUALITIES["best"]
+    loaded = load(model)
+    assert len(loaded.rankers_) == 5
+    assert loaded.predict(["blue sky"], k=1)[0][0][0] == "blue"
 
 
 def test_every_member_of_an_ensemble_is_asked_about_first(trained, tmp_path):
