@@ -1,6 +1,7 @@
 """Writes docs/confidence.md and its picture from benchmarks/results/confidence.json."""
 
 import json
+import re
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
@@ -107,7 +108,8 @@ def promise_row(name: str, result: dict) -> str:
 
 def page(results: dict) -> str:
     """The whole page."""
-    names = list(dict.fromkeys(name for result in results.values() for name in buckets_of(result)))
+    found = {name for result in results.values() for name in buckets_of(result)}
+    names = sorted(found, key=lambda name: ("words" not in name, int(re.match(r"\d+", name)[0])))
     runs = "; ".join(
         f"{name}: commit {result['commit']}, seed {result['seed']}" for name, result in results.items()
     )
