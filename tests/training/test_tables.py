@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from treetop.kernels.regression import logistic_loss
+from treetop.kernels.regression import logistic_loss, solve_positive
 from treetop.training.tables import prior_of, rising_tables, table_parts
 
 SHAPES = [(5, 3), (5, 2)]
@@ -49,6 +49,23 @@ def test_loss_and_derivatives_are_those_of_their_twin(seed):
     again = np.zeros(25)
     assert logistic_loss(*rows, again, np.zeros((0, 25))) == loss
     np.testing.assert_array_equal(again, gradient)
+
+
+@given(st.integers(1, 30), st.integers(0, 1000))
+def test_equations_have_the_solution_of_numpy(size, seed):
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((size, size))
+    matrix, right = factor @ factor.T + np.eye(size), rng.standard_normal(size)
+    expected = np.linalg.solve(matrix, right)
+    lower = np.tril(matrix)  # the upper half is not read
+    assert solve_positive(lower, right) == size
+    np.testing.assert_allclose(right, expected, atol=1e-8)
+    np.testing.assert_allclose(lower, np.linalg.cholesky(matrix), atol=1e-8)
+
+
+def test_equations_that_are_not_positive_are_not_solved():
+    matrix = np.diag([2.0, 1.0, 0.0, 1.0])
+    assert solve_positive(matrix, np.ones(4)) == 2
 
 
 @pytest.mark.parametrize("seed", range(5))

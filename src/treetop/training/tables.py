@@ -33,11 +33,12 @@ class Regression(NamedTuple):
     hit: np.ndarray  # float64, 1 for true rows, else 0
     shapes: Shapes
     prior: np.ndarray  # float64, entries x entries, of the penalty ½ vᵀ prior v
+    few: sp.csr_matrix  # the same, of which most is zero
 
     def loss(self, increments: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> float:
         """The penalized loss; fills in its derivatives by the tables' entries, as the kernel does."""
         values = accumulated(increments, self.shapes)
-        pull = self.prior @ values
+        pull = self.few @ values
         gradient[:] = pull
         design = self.design
         indptr = design.indptr.astype(np.int64)
@@ -58,22 +59,23 @@ def rising_tables(design: sp.csr_matrix, hit: np.ndarray, shapes: Shapes) -> lis
     shapes : list of pairs
         Rows and columns of the tables. The prior lets the first differ from zero freely.
     """
-    regression = Regression(design, hit, shapes, prior_of(shapes))
+    prior = prior_of(shapes)
+    problem = Regression(design, hit, shapes, prior, sp.csr_matrix(prior))
     increments, floor = start_of(shapes), floor_of(shapes)
     size = increments.size
     gradient, unused = np.empty(size), np.empty((0, size))
     for _ in range(STEPS):
         curvature = np.zeros((size, size))
-        before = regression.loss(increments, gradient, curvature)
+        before = problem.loss(increments, gradient, curvature)
         slope = summed_back(gradient, shapes)
         free = (increments > floor) | (slope < 0)
         step = np.zeros(size)
-        step[free] = newton_step(regression, curvature, slope, free)
+        step[free] = newton_step(problem, curvature, slope, free)
         if -step @ slope < ENOUGH:
             break
         for _ in range(HALVINGS):
             tried = np.maximum(increments + step, floor)
-            if regression.loss(tried, gradient, unused) <= before + PART * slope @ (tried - increments):
+            if problem.loss(tried, gradient, unused) <= before + PART * slope @ (tried - increments):
                 break
             step /= 2
         else:
@@ -83,18 +85,19 @@ def rising_tables(design: sp.csr_matrix, hit: np.ndarray, shapes: Shapes) -> lis
 
 
 def newton_step(
-    regression: Regression, curvature: np.ndarray, slope: np.ndarray, free: np.ndarray
+    problem: Regression, curvature: np.ndarray, slope: np.ndarray, free: np.ndarray
 ) -> np.ndarray:
     """The step of the increments that are free; `curvature` is the lower half, by entries."""
-    from scipy.linalg import cho_factor, cho_solve
-
     curvature += np.tril(curvature, -1).T
-    curvature += regression.prior
-    shapes = regression.shapes
+    curvature += problem.prior
+    shapes = problem.shapes
     by_rows = summed_back(curvature, shapes)
     own = summed_back(np.ascontiguousarray(by_rows.T), shapes)[np.ix_(free, free)]
     own[np.diag_indices_from(own)] += RIDGE
-    return np.asarray(-cho_solve(cho_factor(own, lower=True), slope[free]))
+    step = np.asarray(-slope[free])
+    solved = regression.solve_positive(np.ascontiguousarray(own), step)
+    assert solved == step.size  # the prior and the ridge see to it
+    return step
 
 
 def table_parts(flat: np.ndarray, shapes: Shapes) -> list[np.ndarray]:

@@ -149,8 +149,8 @@ def test_calibration_is_a_stage_and_trains_the_rankers_again(problem):
     assert own["rankers"].seconds == pytest.approx((1 + FOLD) * other["rankers"].seconds)
     assert own["rankers"].kept == 2 * other["rankers"].kept
     assert own["rankers"].disk == other["rankers"].disk
-    # 600 of the 3,000 documents: 20 labels of each, and 10 of each of four copies
-    listed = 600 * 20 + 4 * 600 * 10
+    # 600 of the 3,000 documents: 20 labels of each, and of 500 of them 10 of each of four copies
+    listed = 600 * 20 + 4 * 500 * 10
     one = calibration(problem._replace(threads=1))[0]
     assert one.seconds == pytest.approx(OF_LISTED * listed)
     assert calibration(problem._replace(documents=100)) == []
