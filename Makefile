@@ -87,6 +87,7 @@ docs: $(VENV)/.dev
 	$(BIN)/python benchmarks/render_reliability.py
 	$(BIN)/python benchmarks/render_cluster.py
 	$(BIN)/python benchmarks/render_defaults.py
+	$(BIN)/python benchmarks/render_confidence.py
 	$(BIN)/python benchmarks/render_dial.py
 	$(BIN)/python docs/generate_settings.py
 	$(BIN)/python docs/generate_keywords.py
