@@ -5,7 +5,8 @@
 DATA_FOLDER contains data sets in the text-line format, one folder each. Every system is trained on
 `train` and evaluated once on `test`, in a process of its own. Results are added to
 benchmarks/results/defaults.json after each run, and runs whose results are there are not repeated, so
-the script can be interrupted; `--again` repeats those of the named systems.
+the script can be interrupted; `--again` repeats those of the named systems. `--decide` only notes which
+features the default of this commit decides on.
 """
 
 import argparse
@@ -18,10 +19,16 @@ import numpy as np
 import scipy.sparse as sp
 from linear import machine, prepare, run_worker, versions
 
+from treetop.data import open_data
 from treetop.evaluation.context import Context, ranking_context
 from treetop.evaluation.evaluating import evaluation_of
 from treetop.evaluation.metrics import computed_metrics, discounts
 from treetop.metrics import frequencies
+from treetop.runtime import Runtime
+from treetop.settings.schema import LinearSettings
+from treetop.training import read_labels
+from treetop.training.competition import decided
+from treetop.training.sampling import SampledFrom
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "defaults.json"
@@ -126,6 +133,17 @@ def against_others(work: Path, systems: dict[str, dict]) -> dict[str, dict[str, 
     return compared
 
 
+def decisions(data: Path, sets: list[str]) -> dict[str, str]:
+    """The n-grams that the default of this commit decides on, by data set."""
+    chosen = {}
+    for name in sets:
+        train = open_data(data / name).split("train")
+        Y, _ = read_labels(train.labels, None)
+        documents = SampledFrom(train.texts, Y, None)
+        chosen[name] = decided(LinearSettings(), documents, Runtime(threads=2))[0].ngrams
+    return chosen
+
+
 def commit() -> str:
     """The commit that is measured."""
     done = subprocess.run(
@@ -141,12 +159,17 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--decide", action="store_true", help="only decide on features, without training")
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER")
     chosen = parser.parse_args()
     pythons = {"treetop": sys.executable, **dict(item.split("=", 1) for item in chosen.python)}
     results = json.loads(chosen.results.read_text()) if chosen.results.exists() else {}
     results.update(machine=machine(), versions=versions(pythons), threads=2, seed=0)
+    if chosen.decide:
+        results["decided"] = {"commit": commit(), "ngrams": decisions(chosen.data, chosen.sets)}
+        chosen.results.write_text(json.dumps(results, indent=1) + "\n")
+        return
     for name in chosen.sets:
         work = chosen.work / name
         prepare(chosen.data / name, work)

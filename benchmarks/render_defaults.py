@@ -55,6 +55,9 @@ known when it was decided that trees on both kinds of characters win ties.
 
 {table}
 
+Since these trainings a choice must gain a point (see below). *The default now* says whose features the
+default of commit {now} decides on: the same model as in that column.
+
 {missing}{versions}
 
 ## What was learned
@@ -90,7 +93,7 @@ the time of four letters.
 """
 HEADING = (
     "| data set | competition | rules | best other | difference | P@1 | P@1, rules | CPU, s | rules "
-    "| share |"
+    "| share | the default now |"
 )
 
 
@@ -143,8 +146,14 @@ def share(result: dict) -> str:
     return f"{100 * own / sum(stages.values()):.0f} %"
 
 
-def row(name: str, systems: dict, against: dict) -> str:
-    """The line of a data set."""
+def default_now(systems: dict, ngrams: str | None) -> str:
+    """Which of both models the default of the latest commit is."""
+    same = [system for system in (RULES, COMPETITION) if systems.get(system, {}).get("ngrams") == ngrams]
+    return same[0] if same else "–"
+
+
+def row(name: str, systems: dict, against: dict, ngrams: str | None) -> str:
+    """The line of a data set; `ngrams` are those that the default of the latest commit decides on."""
     own, rules = systems[COMPETITION], systems.get(RULES, {})
     others = [system for system in (*FIXED, *OMIKUJI) if "quality" in systems.get(system, {})]
     best, difference = "–", "–"
@@ -165,6 +174,7 @@ def row(name: str, systems: dict, against: dict) -> str:
         seconds(own),
         seconds(rules),
         share(own),
+        default_now(systems, ngrams),
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -185,7 +195,11 @@ def missing(results: dict) -> str:
 def page(results: dict, study: dict) -> str:
     """The whole page."""
     measured = {n: s for n, s in results["systems"].items() if "quality" in s.get(COMPETITION, {})}
-    rows = [row(name, systems, results["against"][name]) for name, systems in measured.items()]
+    now = results.get("decided", {"commit": "–", "ngrams": {}})
+    rows = [
+        row(name, systems, results["against"][name], now["ngrams"].get(name))
+        for name, systems in measured.items()
+    ]
     runs = [result for systems in results["systems"].values() for result in systems.values()]
     commits = sorted({result["commit"] for result in runs})
     versions = ", ".join(f"{name} {number}" for name, number in results["versions"].items() if number)
@@ -194,6 +208,7 @@ def page(results: dict, study: dict) -> str:
         fixed=", ".join(f"`{ngrams}`" for ngrams in FIXED),
         table="\n".join([HEADING, "| --- |" + " ---: |" * (HEADING.count("|") - 2), *rows]),
         missing=missing(results),
+        now=now["commit"],
         study=NOT_COMPETING.format(table=study_table(study)) if study else "",
         versions=f"{machine['cpu']}, {results['threads']} threads, seed {results['seed']}; {versions}; "
         f"commits {', '.join(commits)}.",
