@@ -159,7 +159,9 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS))
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=list(SYSTEMS))
     parser.add_argument("--again", action="store_true")
-    parser.add_argument("--decide", action="store_true", help="only decide on features, without training")
+    parser.add_argument(
+        "--decide", action="store_true", help="only decide on features, without training"
+    )
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--python", action="append", default=[], metavar="PEER=INTERPRETER")
     chosen = parser.parse_args()

@@ -148,7 +148,9 @@ def share(result: dict) -> str:
 
 def default_now(systems: dict, ngrams: str | None) -> str:
     """Which of both models the default of the latest commit is."""
-    same = [system for system in (RULES, COMPETITION) if systems.get(system, {}).get("ngrams") == ngrams]
+    same = [
+        system for system in (RULES, COMPETITION) if systems.get(system, {}).get("ngrams") == ngrams
+    ]
     return same[0] if same else "–"
 
 
