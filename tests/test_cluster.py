@@ -65,6 +65,7 @@ def machines(faults):
     """Two machines of two cores each, whose failure is noticed within seconds."""
     kept = dict(os.environ)
     os.environ.update({VARIABLE: json.dumps(faults.points), "RAY_USAGE_STATS_ENABLED": "0"})
+    os.environ["RAY_TRAIN_HEALTH_CHECK_INTERVAL_S"] = "0.2"  # how often workers are looked at
     noticing = {"health_check_period_ms": 500, "health_check_timeout_ms": 1000}
     options = {"num_cpus": 2, "node_ip_address": LOOPBACK, "include_dashboard": False}
     cluster = Cluster(
