@@ -167,11 +167,11 @@ def main() -> None:
     chosen = parser.parse_args()
     pythons = {"treetop": sys.executable, **dict(item.split("=", 1) for item in chosen.python)}
     results = json.loads(chosen.results.read_text()) if chosen.results.exists() else {}
-    results.update(machine=machine(), versions=versions(pythons), threads=2, seed=0)
     if chosen.decide:
         results["decided"] = {"commit": commit(), "ngrams": decisions(chosen.data, chosen.sets)}
         chosen.results.write_text(json.dumps(results, indent=1) + "\n")
         return
+    results.update(machine=machine(), versions=versions(pythons), threads=2, seed=0)
     for name in chosen.sets:
         work = chosen.work / name
         prepare(chosen.data / name, work)
