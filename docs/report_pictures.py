@@ -1,6 +1,7 @@
 """Take the pictures of a report for docs/howto/report.md, with Debian's Chromium or Playwright's own.
 
-python docs/report_pictures.py REPORT.html
+python docs/report_pictures.py REPORT.html              # light, wrong, dark
+python docs/report_pictures.py REPORT.html confidence   # this picture alone
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ PICTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "light": ("header", {}),
     "wrong": ("#worst-documents .document:nth-last-of-type(2)", {}),
     "dark": ("#confidence", {"color_scheme": "dark"}),
+    "confidence": ("#confidence", {}),
 }
 
 
@@ -31,12 +33,13 @@ def take(page: Page, start: str, path: Path) -> None:
 
 
 def main() -> None:
-    """Take every picture of the report that is given."""
+    """Take pictures of the report that is given."""
     address = Path(sys.argv[1]).resolve().as_uri()
     with sync_playwright() as driver:
         program = shutil.which("chromium")
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        for name, (start, options) in PICTURES.items():
+        for name in sys.argv[2:] or ["light", "wrong", "dark"]:
+            start, options = PICTURES[name]
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, **options)
             page.goto(address)
             take(page, start, HERE / f"report-{name}.png")
