@@ -51,7 +51,7 @@ def test_both_sides_train_and_finished_runs_are_not_repeated(tmp_path, data):
         wall = run["steps"][0] + run["outside"][0]
         assert run["steps"][0] > 0
         # Two clocks, one inside the other: on a busy machine, some milliseconds lie between them.
-        assert wall == pytest.approx(run["seconds"]["train"], rel=0.01, abs=0.1)
+        assert wall == pytest.approx(run["seconds"]["train"], rel=0.01, abs=0.02)
         assert run["peak_gb"] > 0.1
         assert run["metrics"]["P@1"] > 100 / 12
     assert run_script(tmp_path, data) == ""
